@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,6 +64,14 @@ def classes(package: Path) -> Iterator[tuple[str, str]]:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef):
                 yield node.name, str(path.relative_to(package))
+
+
+@pytest.mark.parametrize("place", ["core", "extender", "operator", "cli"])
+def test_a_module_name_means_one_thing_in_its_package(place: str) -> None:
+    """Elsewhere rooms of one shape share names: each paper's policy and generator, each world's `world`."""
+    modules = [path for path in (ROOT / place).rglob("*.py") if path.name not in ("__init__.py", "__main__.py")]
+    counted = Counter(path.stem for path in modules)
+    assert [name for name, times in counted.items() if times > 1] == []
 
 
 @pytest.mark.parametrize("package", HOUSE, ids=named)

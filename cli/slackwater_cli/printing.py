@@ -53,7 +53,7 @@ class Column(Generic[Row]):
 
 def show(rows: Sequence[Row], columns: Sequence[Column[Row]], output: Format, empty: str) -> None:
     """Print rows as asked for; `empty` is the sentence where there are none, if that was not told yet."""
-    if data([plain(row) for row in rows], output):
+    if data([jsonable(row) for row in rows], output):
         return
     if not rows and empty:
         typer.echo(empty, err=True)
@@ -96,7 +96,7 @@ def data(found: object, output: Format) -> bool:
     """Print plain values in a form for programs; False, and nothing printed, where a table for people is wanted."""
     if output in FOR_PEOPLE:
         return False
-    found = plain(found)
+    found = jsonable(found)
     if output is Format.YAML:
         typer.echo(yaml.safe_dump(found, sort_keys=False, allow_unicode=True).rstrip())
     elif output is Format.JSON:
@@ -154,12 +154,12 @@ def _markdown(rows: Sequence[Mapping[str, object]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in [names, ["---"] * len(names), *cells])
 
 
-def plain(value: Any) -> Any:
+def jsonable(value: Any) -> Any:
     """Dataclasses, mappings, tuples and enumerations as what forms for programs know."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {key: plain(each) for key, each in asdict(value).items()}
+        return {key: jsonable(each) for key, each in asdict(value).items()}
     if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
+        return {str(key): jsonable(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [jsonable(each) for each in value]
     return value.value if isinstance(value, Enum) else value

@@ -10,9 +10,17 @@ def stamp(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def moment(text: object) -> float | None:
+def parse(text: str) -> float:
+    """Such a moment as Unix seconds; without a zone it is local time. What is no moment is a ValueError."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (TypeError, OverflowError) as problem:
+        raise ValueError(f"{text!r} is no moment") from problem
+
+
+def parse_or_none(text: object) -> float | None:
     """Such a moment as Unix seconds; None where it is none."""
     try:
-        return datetime.fromisoformat(text).timestamp() if isinstance(text, str) else None
-    except (ValueError, OverflowError):
+        return parse(text) if isinstance(text, str) else None
+    except ValueError:
         return None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from slackwater.errors import Unavailable
@@ -14,6 +15,7 @@ from slackwater_cluster.api.client import ApiClient, ExtenderClient, Forbidden, 
 from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.prometheus.client import Prometheus
 from slackwater_cluster.prometheus.transport import QueryConnection
+from slackwater_cluster.timestamps import parse
 from slackwater_monitor.sources import decoding
 from slackwater_simulator.charts.amounts import count
 
@@ -23,6 +25,7 @@ UNKNOWN = f"{{plural}}.{names.GROUP} is not known; install the chart's custom re
 OLDEST = 33  # the minor version before which the chart refuses a cluster
 POLICIES = 36  # the minor version from which admission policies change pods; before it a webhook does
 WATCHDOG, WEBHOOK = "watchdog", "webhook"
+COMPONENT = "app.kubernetes.io/component"
 # What becomes of held pods while no operator leads.
 STAY_HELD = "without a watchdog, held pods stay held: see `slackwater release`"
 LET_GO = "the watchdog lets held pods go; `slackwater release` does so at once"
@@ -49,28 +52,34 @@ def check(
     api: ApiClient, extender: ExtenderClient, prometheus: QueryConnection | None, system: str, now: Callable[[], float]
 ) -> Iterator[Finding]:
     """Every part in turn. Without the API server nothing else is asked."""
-    found = _server(api)
+    found = _told("API server", lambda: _server(api))
     yield found
     if found.mark is Mark.BAD:
         return
     for kind in KINDS:
-        yield _resource(api, kind)
-    yield _apps(api)
-    yield _namespaces(api)
+        yield _told(kind, partial(_resource, api, kind))
+    yield _told(APPS, lambda: _apps(api))
+    yield _told("namespaces", lambda: _namespaces(api), Mark.WARNING)
     helpers = list(_helpers(api))
     watched = any((each.part, each.mark) == (WATCHDOG, Mark.GOOD) for each in helpers)
-    yield _operator(api, system, now(), LET_GO if watched else STAY_HELD)
+    yield _told("operator", lambda: _operator(api, system, now(), LET_GO if watched else STAY_HELD))
     yield from helpers
-    yield _extender(extender)
+    yield _told("extender", lambda: _extender(extender))
     if prometheus is not None:
-        yield _prometheus(prometheus)
+        yield _told("Prometheus", lambda: _prometheus(prometheus))
+
+
+def _told(part: str, look: Callable[[], Finding], otherwise: Mark = Mark.BAD) -> Finding:
+    """What is found of a part; one that does not answer, or answers nonsense, is a finding as well."""
+    try:
+        with decoding.readable("its answer"):
+            return look()
+    except Unavailable as problem:
+        return Finding(part, otherwise, str(problem))
 
 
 def _server(api: ApiClient) -> Finding:
-    try:
-        version = api.get("/version")
-    except Unavailable as problem:
-        return Finding("API server", Mark.BAD, str(problem))
+    version = api.get("/version")
     text = f"Kubernetes {version.get('gitVersion', '?')} at {api.endpoint.url}"
     if _minor(version) < OLDEST:
         return Finding("API server", Mark.WARNING, f"{text}: nothing before 1.{OLDEST} was ever tried")
@@ -87,8 +96,6 @@ def _resource(api: ApiClient, plural: str) -> Finding:
         bodies = api.items(custom_path(plural))
     except NotFound:
         return Finding(plural, Mark.BAD, UNKNOWN.format(plural=plural))
-    except Unavailable as problem:
-        return Finding(plural, Mark.BAD, str(problem))
     problems = [
         f"{body['metadata']['name']}: {text}" for body in bodies if (text := decoding.problem(body.get("status") or {}))
     ]
@@ -106,16 +113,11 @@ def _apps(api: ApiClient) -> Finding:
         api.get(custom_path(APPS), {"limit": "1"})
     except NotFound:
         return Finding(APPS, Mark.BAD, UNKNOWN.format(plural=APPS))
-    except Unavailable as problem:
-        return Finding(APPS, Mark.BAD, str(problem))
     return Finding(APPS, Mark.GOOD, "known; `slackwater apps` lists them")
 
 
 def _namespaces(api: ApiClient) -> Finding:
-    try:
-        bodies = api.items("/api/v1/namespaces", {"labelSelector": f"{names.MANAGED}=true"})
-    except Unavailable as problem:
-        return Finding("namespaces", Mark.WARNING, str(problem))
+    bodies = api.items("/api/v1/namespaces", {"labelSelector": f"{names.MANAGED}=true"})
     if not bodies:
         return Finding("namespaces", Mark.WARNING, f"none is managed; label one {names.MANAGED}=true")
     return Finding("namespaces", Mark.GOOD, ", ".join(body["metadata"]["name"] for body in bodies))
@@ -127,15 +129,13 @@ def _operator(api: ApiClient, system: str, now: float, otherwise: str) -> Findin
         leases = api.items(api_path("leases", group="coordination.k8s.io", namespace=system))
     except Forbidden as problem:
         return Finding("operator", Mark.WARNING, f"its lease cannot be read: {problem}")
-    except Unavailable as problem:
-        return Finding("operator", Mark.BAD, str(problem))
     ours = [
         each for each in leases if "slackwater" in each["metadata"]["name"] and "operator" in each["metadata"]["name"]
     ]
     if not ours:
         return Finding("operator", Mark.BAD, f"no operator ever led in {system}: {otherwise}")
     spec = ours[0].get("spec") or {}
-    age = now - (decoding.moment(spec.get("renewTime")) or 0.0)
+    age = now - (parse(spec["renewTime"]) if spec.get("renewTime") else 0.0)
     holder = spec.get("holderIdentity") or "nobody"
     if holder == "nobody" or age > 2 * float(spec.get("leaseDurationSeconds") or 15):
         since = datetime.fromtimestamp(now - age, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
@@ -145,19 +145,20 @@ def _operator(api: ApiClient, system: str, now: float, otherwise: str) -> Findin
 
 def _helpers(api: ApiClient) -> Iterator[Finding]:
     """The watchdog, wherever it lives, and the webhook where the API server needs one."""
-    chosen = f"app.kubernetes.io/name=slackwater,app.kubernetes.io/component in ({WATCHDOG}, {WEBHOOK})"
+    chosen = f"app.kubernetes.io/name=slackwater,{COMPONENT} in ({WATCHDOG}, {WEBHOOK})"
     try:
-        before = _minor(api.get("/version")) < POLICIES
-        found = api.items(api_path("deployments", group="apps"), {"labelSelector": chosen})
+        with decoding.readable("its Deployment"):
+            before = _minor(api.get("/version")) < POLICIES
+            found = api.items(api_path("deployments", group="apps"), {"labelSelector": chosen})
+            by_part = {(each["metadata"].get("labels") or {}).get(COMPONENT): each for each in found}
     except Unavailable as problem:
         yield Finding(WATCHDOG, Mark.WARNING, f"whether it runs cannot be read: {problem}")
         return
-    by_part = {(body["metadata"].get("labels") or {}).get("app.kubernetes.io/component"): body for body in found}
-    yield _deployment(
-        WATCHDOG, by_part.get(WATCHDOG), "when no operator leads, held pods stay held (value watchdog.enabled)"
-    )
+    held = "when no operator leads, held pods stay held (value watchdog.enabled)"
+    yield _told(WATCHDOG, lambda: _deployment(WATCHDOG, by_part.get(WATCHDOG), held))
     if before or WEBHOOK in by_part:
-        yield _deployment(WEBHOOK, by_part.get(WEBHOOK), "new pods are not held (value admission.mutating)")
+        not_held = "new pods are not held (value admission.mutating)"
+        yield _told(WEBHOOK, lambda: _deployment(WEBHOOK, by_part.get(WEBHOOK), not_held))
 
 
 def _deployment(part: str, body: Mapping[str, Any] | None, otherwise: str) -> Finding:
@@ -176,10 +177,7 @@ def _deployment(part: str, body: Mapping[str, Any] | None, otherwise: str) -> Fi
 
 
 def _extender(extender: ExtenderClient) -> Finding:
-    try:
-        ready = extender.get("/readyz")
-    except Unavailable as problem:
-        return Finding("extender", Mark.BAD, str(problem))
+    ready = extender.get("/readyz")
     if ready.get("reasons"):
         return Finding("extender", Mark.WARNING, f"{ready['status']}: {'; '.join(map(str, ready['reasons']))}")
     return Finding("extender", Mark.GOOD, f"ready ({extender.where})")
@@ -192,8 +190,6 @@ def _prometheus(where: QueryConnection) -> Finding:
             value
             for _, value in server.instant("count(container_memory_working_set_bytes)", datetime.now(UTC).timestamp())
         ]
-    except Unavailable as problem:
-        return Finding("Prometheus", Mark.BAD, str(problem))
     finally:
         server.close()
     if not up:

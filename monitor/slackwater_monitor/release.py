@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, NotFound
+from slackwater_cluster.api.contenttypes import STRATEGIC
 from slackwater_cluster.api.paths import api_path, custom_path
-from slackwater_cluster.api.session import STRATEGIC
 from slackwater_cluster.apps.listing import ListedPod, unbound_pods
 from slackwater_cluster.pods.gate import MARKS, lifted
 from slackwater_monitor.sources import decoding

@@ -52,7 +52,7 @@ class Study:
     what: str  # what one row is
     kinds: Mapping[str, Efficiency]
 
-    def plain(self) -> dict[str, Any]:
+    def jsonable(self) -> dict[str, Any]:
         """As plain values."""
         return {
             "trace": self.name,
@@ -75,7 +75,7 @@ def write(found: Study, folder: Path) -> Path:
     table = Table("Used of requested", heads, lines, caption=f"{count(found.rows, 'row')}, each {found.what}.")
     made = Page(f"{found.name}: used of requested", "Slackwater", found.name, [Section("trace", "Efficiency", [table])])
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "trace.json").write_text(json.dumps(found.plain(), indent=1), encoding="utf-8")
+    (folder / "trace.json").write_text(json.dumps(found.jsonable(), indent=1), encoding="utf-8")
     path = folder / "index.html"
     path.write_text(render(made), encoding="utf-8")
     return path

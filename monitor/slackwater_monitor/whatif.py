@@ -93,7 +93,7 @@ class Comparison:
         best = min(others, key=lambda name: _rank(self.policies[name]))
         return _verdict(base, self.policies[base], best, self.policies[best], self.outcomes[best].cluster.total[0])
 
-    def plain(self) -> dict[str, Any]:
+    def jsonable(self) -> dict[str, Any]:
         """As plain values."""
         return {
             "verdict": self.verdict,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any, NamedTuple
 
 import msgspec
@@ -16,7 +15,7 @@ import numpy as np
 
 from slackwater.errors import InvalidInput, SlackwaterError, Unavailable
 from slackwater.pools.pools import Category, classify
-from slackwater.resources import NOTHING, Resources, places
+from slackwater.resources import NOTHING, Resources, holding, places
 from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
 from slackwater_cluster.api.paths import custom_path
@@ -41,7 +40,7 @@ class Sized(NamedTuple):
 
     body: Mapping[str, Any]
     size: AppSize
-    largest: Resources  # what its largest task asks for, of each kind
+    requests: tuple[Resources, ...]  # of its tasks, each size once
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ def forecast(
     api: ApiClient, extender: ExtenderClient, bodies: Iterable[Mapping[str, Any]], namespace: str, system: str
 ) -> list[Forecast]:
     """When each app of a manifest would start if it were submitted now."""
-    sized = [Sized(body, size, size.request) for body in bodies if (size := _size(body)) is not None]
+    sized = [Sized(body, size, (size.request,)) for body in bodies if (size := _size(body)) is not None]
     found = apps(sized, namespace)
     if not found:
         kinds = sorted({row.size.kind for row in builtin().frameworks if row.size} | {"Pod"})
@@ -93,8 +92,8 @@ def _together(parts: Sequence[Sized]) -> Sized:
     metadata = {**tasks[0].body["metadata"], "name": _label(tasks[0].body, names.APP)}
     stated = largest([part.size for part in parts if part.size.source == ANNOUNCED])
     whole = stated or _sum([part.size for part in tasks])
-    most = reduce(Resources.at_least, (part.largest for part in tasks), whole.request)
-    return Sized({"kind": "app", "metadata": metadata}, whole, most)
+    asked = [*(request for part in tasks for request in part.requests), *((stated.request,) if stated else ())]
+    return Sized({"kind": "app", "metadata": metadata}, whole, tuple(dict.fromkeys(asked)))
 
 
 def _sum(sizes: Sequence[AppSize]) -> AppSize:
@@ -174,14 +173,14 @@ def _one(
     app: Sized,
     default: str,
 ) -> Forecast:
-    body, size, most = app
+    body, size, requests = app
     namespace = str(at(body, "metadata.namespace") or default)
     name = at(body, "metadata.name") or at(body, "metadata.generateName") or ""
     queue_name = governance.queue_of(namespace)
     queue = _queue(api, queue_name)
     kind = _category(governance, queue_name, queue, size)
     fitting = None if nodes is None else _fitting(nodes, size)
-    never = _never(nodes, most)
+    never = next(filter(None, (_never(nodes, request) for request in requests)), "")
     start, sentence = _start(governance, namespace, queue_name, queue, kind, size, fitting, never)
     return Forecast(
         app=f"{body.get('kind')} {name}",
@@ -256,9 +255,12 @@ def _never(nodes: Sequence[Node] | None, request: Resources) -> str:
     """Why no node could ever take a task; "" where one could, or nobody knows."""
     if not nodes:
         return ""
-    for kind, value in request.items():
-        most = max(node.allocatable.get(kind, 0.0) for node in nodes)
+    offered = np.array([[node.allocatable.get(kind, 0.0) for kind in request] for node in nodes])
+    if holding(offered, request.values()).any():
+        return ""
+    for (kind, value), most in zip(request.items(), offered.max(axis=0), strict=True):
         if value > most:
-            asked, has = amount(kind, value, unit=True), amount(kind, most, unit=True)
+            asked, has = amount(kind, value, unit=True), amount(kind, float(most), unit=True)
             return f"never: a task asks for {asked}, and no node has more than {has}; lower the request"
-    return ""
+    asked = " and ".join(amount(kind, value, unit=True) for kind, value in request.items())
+    return f"never: a task asks for {asked}, and no node has all of that; lower the request"

@@ -283,18 +283,17 @@ def test_wishes_that_make_no_sense_are_refused(arguments: tuple[str, ...], said:
 
 def test_prometheus_is_found_through_the_api_server(tmp_path: Path) -> None:
     """Among the Services of the kubeconfig's cluster; without one, the error says what was looked for."""
-    from slackwater_cli.history.prometheus import connection  # noqa: PLC0415 - a helper of the command
-    from slackwater_cluster.api.credentials import Credentials  # noqa: PLC0415
+    from slackwater_cli.history.prometheus import Server  # noqa: PLC0415 - the options of the command
 
     with served(Cluster()) as cluster:
-        kubeconfig = cluster.kubeconfig(tmp_path)
+        server = Server(kubeconfig=cluster.kubeconfig(tmp_path))
         cluster.put("/api/v1/services")
         with pytest.raises(InvalidInput, match=r"looks like Prometheus.*--prometheus http"):
-            connection(None, 5, 5, Credentials(), "", "", kubeconfig)
+            server.connection(None)
         ports = [{"name": "http", "port": 80}]
         cluster.put(
             "/api/v1/services", {"metadata": {"name": "prometheus-server", "namespace": "m"}, "spec": {"ports": ports}}
         )
-        found = connection(None, 5, 5, Credentials(), "", "", kubeconfig)
+        found = server.connection(None)
         assert found.url == f"{cluster.url}/api/v1/namespaces/m/services/prometheus-server:http/proxy"
         assert found.credentials.headers() == {"Authorization": "Bearer t"}

@@ -22,8 +22,8 @@ from typer.testing import CliRunner, Result
 from slackwater.errors import Unavailable
 from slackwater_cli.main import app
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
+from slackwater_cluster.api.contenttypes import STRATEGIC
 from slackwater_cluster.api.endpoint import endpoint
-from slackwater_cluster.api.session import STRATEGIC
 from slackwater_lab.controlplane import certificates, services
 from slackwater_lab.controlplane.access import write_kubeconfig
 from slackwater_lab.controlplane.prometheus import prometheus

@@ -19,9 +19,9 @@ ROOT = Path(__file__).parents[2]
 INTERVAL = {"lowSeconds": 40.0, "middleSeconds": 90.0, "highSeconds": 300.0, "source": "pace"}
 
 
-def job(tasks: int | None = 4, cpu: str = "1", kind: str = "Job") -> dict[str, Any]:
+def job(tasks: int | None = 4, cpu: str = "1", kind: str = "Job", memory: str = "1Gi") -> dict[str, Any]:
     """A Job, or a Pod, as a person writes it."""
-    pod = {"containers": [{"name": "main", "image": "x", "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}}]}
+    pod = {"containers": [{"name": "main", "image": "x", "resources": {"requests": {"cpu": cpu, "memory": memory}}}]}
     if kind == "Pod":
         return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": pod}
     spec = {"template": {"spec": pod}} | ({} if tasks is None else {"parallelism": tasks})
@@ -166,6 +166,17 @@ def test_a_manifest_that_kubernetes_would_not_read_is_refused(
 def test_a_task_larger_than_any_node_never_starts(ask: Callable[..., Result]) -> None:
     """Waiting would not help."""
     assert "never: a task asks for 900 cores" in ask(job(1, cpu="900"), waiting=0).stdout
+
+
+def test_a_task_that_no_node_could_hold_whole_never_starts(ask: Callable[..., Result], cluster: Cluster) -> None:
+    """One node has the cores and another one the memory: none has both."""
+    sizes = [{"cpu": 32.0, "memory": 8 * 2.0**30}, {"cpu": 4.0, "memory": 64 * 2.0**30}]
+    nodes = [{"name": f"n{n}", "room": size, "allocatable": size} for n, size in enumerate(sizes)]
+    cluster.answers[f"{PROXY}/v1/nodes"] = {"nodes": nodes}
+    said = "never: a task asks for 16 cores and 32 GiB, and no node has all of that; lower the request"
+    assert said in " ".join(ask(job(1, cpu="16", memory="32Gi"), waiting=0).stdout.split())
+    parts = labelled(job(1, cpu="16"), job(1, memory="32Gi"))
+    assert "never" not in ask(*parts, waiting=0).stdout  # each of its parts has its node
 
 
 def test_a_namespace_that_is_not_managed_is_named(ask: Callable[..., Result], run: Run, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from slackwater_cluster.api.session import STRATEGIC
+from slackwater_cluster.api.contenttypes import STRATEGIC
 from slackwater_lab.nodes.simulated import Shape
 from support.lab.testcluster import Field
 from support.lab.testnamespace import bound, gated, until

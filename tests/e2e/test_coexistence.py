@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from slackwater.errors import Unavailable
-from slackwater_cluster.api.session import STRATEGIC
+from slackwater_cluster.api.contenttypes import STRATEGIC
 from support.lab.testcluster import POLICIES, Field
 from support.lab.testnamespace import PLAIN, QUEUES, Ground, Object, bound, gated, phase, until
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slackwater_cluster.api.session import STRATEGIC
+from slackwater_cluster.api.contenttypes import STRATEGIC
 from support.lab.livejobs import job, perform
 from support.lab.testcluster import Field
 from support.lab.testnamespace import OURS, PLAIN, Ground, Object, bound, phase, until

@@ -13,8 +13,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from slackwater_cluster.api.session import STRATEGIC
-from slackwater_cluster.pods.quantities import quantity
+from slackwater_cluster.api.contenttypes import STRATEGIC
+from slackwater_cluster.pods.quantities import parse_quantity
 from slackwater_lab.lab import Lab
 from slackwater_lab.nodes.kubelets import Capacity
 from slackwater_lab.nodes.real import obstacles
@@ -210,7 +210,7 @@ def _filled(real: Field, ground: Ground) -> Iterator[None]:
     """A stranger's pod takes what requests leave of the node, but for a fifth of a CPU."""
     listed = real.api.find("/api/v1/pods", {"fieldSelector": f"spec.nodeName={NODE}"}) or {"items": []}
     containers = [each for pod in listed["items"] if phase(pod) == "Running" for each in pod["spec"]["containers"]]
-    asked = sum(quantity(each["resources"]["requests"]["cpu"]) for each in containers)
+    asked = sum(parse_quantity(each["resources"]["requests"]["cpu"]) for each in containers)
     left = real.node(NODE)["allocatable"]["cpu"] - asked - 0.2
     filler = _burning(ground, "filler", 10, 10, asks=(f"{round(left * 1000)}m", "64Mi"))
     filler["metadata"]["labels"] = {}

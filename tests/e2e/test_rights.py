@@ -11,7 +11,7 @@ import pytest
 
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.client import ApiClient
-from slackwater_cluster.api.session import STRATEGIC
+from slackwater_cluster.api.contenttypes import STRATEGIC
 from slackwater_lab.controlplane import chart
 from slackwater_lab.controlplane.chart import CHART
 from support.lab.testcluster import ENFORCE, Field, bearer

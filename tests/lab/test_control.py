@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from slackwater_cluster.api.client import ApiClient
-from slackwater_cluster.api.session import STRATEGIC
+from slackwater_cluster.api.contenttypes import STRATEGIC
 from slackwater_lab.controlplane.chart import kubectl
 from slackwater_lab.lab import Lab
 from slackwater_lab.nodes import simulated

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from slackwater_cluster.api.client import ApiClient
-from slackwater_cluster.api.session import STRATEGIC
+from slackwater_cluster.api.contenttypes import STRATEGIC
 from slackwater_lab.lab import Lab
 from slackwater_lab.processes.waiting import until
 from slackwater_lab.programs.images import LOAD

@@ -18,7 +18,7 @@ from slackwater.errors import InvalidInput
 from slackwater_cluster.prometheus.transport import QueryConnection
 from slackwater_monitor.assessment.report.page import render
 from slackwater_monitor.assessment.report.tables import render as terminal
-from slackwater_monitor.assessment.report.values import plain
+from slackwater_monitor.assessment.report.values import jsonable
 from slackwater_monitor.assessment.run import Order, fetch, run, write
 from slackwater_monitor.history.grid import grid
 from support.builders.assessed import Week, assessed, order
@@ -208,7 +208,7 @@ def test_page_and_json_hold_the_same_numbers(served_week: Week, tmp_path: Path) 
     assert "https://" not in text
     assert symbols(text) == []
     written = json.loads((tmp_path / "assessment.json").read_text(encoding="utf-8"))
-    assert written == json.loads(json.dumps(plain(served_week.found)))
+    assert written == json.loads(json.dumps(jsonable(served_week.found)))
     assert (
         written["levels"]["container"][0]["cpu"]["limit"] == 2 * written["levels"]["container"][0]["cpu"]["requested"]
     )

@@ -175,8 +175,8 @@ def test_the_replay_of_a_lab_run_is_within_a_tenth(played: Day, tmp_path: Path) 
     compared = replayed(played.found, tmp_path, "kube")
     assert compared.happened is not None
     assert compared.happened.makespan >= 3 * SECONDS
-    print(f"\nstock scheduler: {compared.plain()['replay_error']}")  # noqa: T201 - the figures, with pytest -s
-    assert abs(compared.errors["makespan"]) < 0.1, compared.plain()
+    print(f"\nstock scheduler: {compared.jsonable()['replay_error']}")  # noqa: T201 - the figures, with pytest -s
+    assert abs(compared.errors["makespan"]) < 0.1, compared.jsonable()
 
 
 async def perform(lab: Lab, plays: list[Play]) -> None:
@@ -195,5 +195,5 @@ def test_the_replay_of_a_run_under_slackwater_is_within_a_tenth(tmp_path: Path) 
     with running(plan, tmp_path) as lab:
         asyncio.run(perform(lab, plays))
         compared = replayed(assessed(lab, tmp_path, 300), tmp_path, "slackwater")
-    print(f"\nSlackwater: {compared.plain()['replay_error']}")  # noqa: T201 - the figures, with pytest -s
-    assert abs(compared.errors["makespan"]) < 0.1, compared.plain()
+    print(f"\nSlackwater: {compared.jsonable()['replay_error']}")  # noqa: T201 - the figures, with pytest -s
+    assert abs(compared.errors["makespan"]) < 0.1, compared.jsonable()

@@ -91,7 +91,7 @@ def test_policies_are_compared_and_the_replay_is_judged() -> None:
     assert list(found.policies) == ["kube", "fair"]
     assert found.was == "kube"
     assert found.errors["makespan"] == pytest.approx((found.policies["kube"].makespan - 20) / 20)
-    assert found.plain()["replay_error"] == found.errors
+    assert found.jsonable()["replay_error"] == found.errors
 
 
 def test_without_a_record_nothing_is_judged() -> None:

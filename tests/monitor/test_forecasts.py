@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from slackwater_cluster.timestamps import parse
 from slackwater_monitor.sources import decoding
 from slackwater_monitor.sources.views import LATE, Start
 
 WRITTEN = "2026-03-02T09:00:00.500Z"
-AT = decoding.moment(WRITTEN) or 0.0
+AT = parse(WRITTEN)
 
 
 def body(**start: object) -> dict[str, object]:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
 from slackwater_cluster.api.endpoint import Endpoint
+from slackwater_monitor.check import Mark, check
 from slackwater_monitor.explain import lines, node_lines
 from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.answers import about_node
@@ -110,6 +111,29 @@ def test_explain_answers_nonsense_with_a_sentence(seed: int) -> None:
             assert lines(explain(api, extender, "team-a", name), None)
     with suppress(Unavailable):
         assert node_lines(about_node(extender, "n0"))
+
+
+@given(st.integers(0, 10**9))
+def test_check_answers_nonsense_with_a_finding(seed: int) -> None:
+    """Every part is told about, whatever another one answers."""
+    found = list(check(*clients(nonsense(seed)), None, "slackwater-system", lambda: 0.0))
+    assert found[0].mark is Mark.BAD or {"trackedapps", "namespaces", "operator", "watchdog", "extender"} <= {
+        each.part for each in found
+    }
+
+
+@pytest.mark.parametrize("bad", ["soon", ["late"]], ids=str)
+@pytest.mark.parametrize("field", ["renewTime", "leaseDurationSeconds"])
+def test_check_tells_of_a_lease_that_cannot_be_read(field: str, bad: object) -> None:
+    """What is no time is a finding about the operator, not the end of the command."""
+    leases = "/apis/coordination.k8s.io/v1/namespaces/slackwater-system/leases"
+    answers = {path: json.dumps(body).encode() for path, body in ANSWERS.items()}
+    lease = json.loads(answers[leases])
+    lease["items"][0]["spec"][field] = bad
+    found = check(*clients({**answers, leases: json.dumps(lease).encode()}), None, "slackwater-system", lambda: 0.0)
+    (operator,) = (each for each in found if each.part == "operator")
+    assert operator.mark is Mark.BAD
+    assert "cannot be read" in operator.words
 
 
 @pytest.mark.parametrize("whole", WHOLES, ids=repr)

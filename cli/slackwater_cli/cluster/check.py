@@ -9,49 +9,36 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from slackwater_cli.cluster.connection import (
-    Context,
-    ExtenderCa,
-    ExtenderToken,
-    ExtenderUrl,
-    Kubeconfig,
-    System,
-    api_server,
-    extender,
-)
+from slackwater_cli.cluster.connection import Reach
 from slackwater_cli.history import prometheus as asking
-from slackwater_cli.printing import Format, Output, data, plain
+from slackwater_cli.optiongroups import grouped
+from slackwater_cli.printing import Format, Output, data, jsonable
 
 if TYPE_CHECKING:
     from slackwater_monitor.check import Finding
 
 COLOURS = {"ok": "green", "warning": "yellow", "failed": "red"}
 FAILED = 1
+SECONDS = 10.0  # for an answer of Prometheus
 
 
+@grouped
 def command(
     output: Output = Format.TABLE,
     prometheus: Annotated[str, typer.Option(envvar="SLACKWATER_PROMETHEUS_URL", help="Also ask this Prometheus.")] = "",
     token_file: asking.TokenFile = None,
     ca: asking.Ca = None,
     strict: Annotated[bool, typer.Option("--strict", help="Let warnings count as failures.")] = False,
-    extender_url: ExtenderUrl = "",
-    extender_ca: ExtenderCa = None,
-    extender_token: ExtenderToken = None,
-    system: System = "slackwater-system",
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
+    *,
+    reach: Reach,
 ) -> None:
     """Look at every part. Exit code 1 where one has failed."""
     from slackwater_monitor.check import check
 
-    api = api_server(kubeconfig, context)
-    known = asking.credentials(token_file, "", None, ca, False)
-    server = asking.connection(prometheus, 5.0, 10.0, known, "", "") if prometheus else None
-    found = list(
-        check(api, extender(api, extender_url, system, extender_ca, extender_token), server, system, time.time)
-    )
-    if not data(plain(found), output):
+    asked = asking.Server(timeout=SECONDS, token_file=token_file, ca=ca)
+    server = asked.connection(prometheus) if prometheus else None
+    found = list(check(*reach.clients(), server, reach.system, time.time))
+    if not data(jsonable(found), output):
         _print(found)
     marks = {finding.mark.value for finding in found}
     if "failed" in marks or (strict and "warning" in marks):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,12 +46,29 @@ def api_server(kubeconfig: Path | None, context: str | None) -> ApiClient:
     return ApiClient(endpoint(_single(kubeconfig), context))
 
 
-def extender(api: ApiClient, url: str, system: str, ca: Path | None, token: Path | None) -> ExtenderClient:
-    """The extender at its address, or behind the API server, which then answers for both sides."""
-    from slackwater_cluster.api.client import ExtenderClient
-    from slackwater_cluster.api.credentials import Credentials
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The options by which a command reaches the API server and the extender."""
 
-    return ExtenderClient(api, url, namespace=system, credentials=Credentials(token, ca=ca))
+    extender_url: ExtenderUrl = ""
+    extender_ca: ExtenderCa = None
+    extender_token: ExtenderToken = None
+    system: System = "slackwater-system"
+    kubeconfig: Kubeconfig = None
+    context: Context = None
+
+    def clients(self) -> tuple[ApiClient, ExtenderClient]:
+        """The API server, and the extender at its address or behind the API server, which then answers for both."""
+        from slackwater_cluster.api.client import ExtenderClient
+        from slackwater_cluster.api.credentials import Credentials
+
+        api = api_server(self.kubeconfig, self.context)
+        known = Credentials(self.extender_token, ca=self.extender_ca)
+        return api, ExtenderClient(api, self.extender_url, namespace=self.system, credentials=known)
+
+    def namespace(self, given: str | None) -> str:
+        """The namespace asked for, else the context's, else default."""
+        return namespace_of(given, self.kubeconfig, self.context)
 
 
 def namespace_of(given: str | None, kubeconfig: Path | None, context: str | None) -> str:

@@ -10,19 +10,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from slackwater.errors import InvalidInput
-from slackwater_cli.cluster.connection import (
-    Context,
-    ExtenderCa,
-    ExtenderToken,
-    ExtenderUrl,
-    Kubeconfig,
-    Namespace,
-    System,
-    api_server,
-    extender,
-    namespace_of,
-)
-from slackwater_cli.printing import Format, Output, data, plain
+from slackwater_cli.cluster.connection import Namespace, Reach
+from slackwater_cli.optiongroups import grouped
+from slackwater_cli.printing import Format, Output, data, jsonable
 
 if TYPE_CHECKING:
     from slackwater_cluster.api.client import ExtenderClient
@@ -32,18 +22,15 @@ KINDS = ("pod", "node")
 NOT_FOUND, WAITS = 1, 3
 
 
+@grouped
 def command(
     what: Annotated[
         list[str], typer.Argument(metavar="[pod|node] NAME", help="A pod as NAME or NAMESPACE/NAME, or node NAME.")
     ],
     namespace: Namespace = None,
     output: Output = Format.TABLE,
-    extender_url: ExtenderUrl = "",
-    extender_ca: ExtenderCa = None,
-    extender_token: ExtenderToken = None,
-    system: System = "slackwater-system",
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
+    *,
+    reach: Reach,
 ) -> None:
     """Explain a pod, or a node. Exit codes: 0 it has a node or is done, 1 not found, 2 could not ask, 3 it waits."""
     from slackwater_cluster.api.client import NotFound
@@ -51,19 +38,18 @@ def command(
     from slackwater_monitor.sources.explanation import explain
 
     kind, given = _target(what)
-    api = api_server(kubeconfig, context)
-    asked = extender(api, extender_url, system, extender_ca, extender_token)
+    api, asked = reach.clients()
     if kind == "node":
         _node(asked, given, output)
         return
     place, _, name = given.rpartition("/")
-    chosen = place or namespace_of(namespace, kubeconfig, context)
+    chosen = place or reach.namespace(namespace)
     try:
-        found = explain(api, asked, chosen, name, system=system)
+        found = explain(api, asked, chosen, name, system=reach.system)
     except NotFound as problem:
         typer.echo(f"there is no pod {chosen}/{name}", err=True)
         raise typer.Exit(NOT_FOUND) from problem
-    if not data(plain(found), output):
+    if not data(jsonable(found), output):
         _print(lines(found, None if output is Format.WIDE else SHOWN))
     if found.waits:
         raise typer.Exit(WAITS)

@@ -8,7 +8,7 @@ import typer
 
 from slackwater.errors import Unavailable
 from slackwater_cli.cluster.connection import Context, Kubeconfig, api_server
-from slackwater_cli.printing import Column, Format, Output, data, plain, show
+from slackwater_cli.printing import Column, Format, Output, data, jsonable, show
 
 if TYPE_CHECKING:
     from slackwater_monitor.sources.views import Amounts, Pool, Queue
@@ -37,8 +37,8 @@ def command(
         typer.echo(sentence, err=True)
     queues = [each for each in queues if queue in (None, each.name)]
     pools = [each for each in pools if queue in (None, each.queue)]
-    rows = [{"kind": "queue", **plain(each)} for each in queues] + [{"kind": "pool", **plain(each)} for each in pools]
-    nested = {"queues": plain(queues), "pools": plain(pools)}
+    nested = {"queues": jsonable(queues), "pools": jsonable(pools)}
+    rows = [{"kind": kind, **each} for kind in ("queue", "pool") for each in nested[f"{kind}s"]]
     if not data(rows if output in (Format.CSV, Format.MARKDOWN) else nested, output):
         show(queues, columns(), output, f"there is no queue {queue}" if queue else "there is no queue")
         if pools:

@@ -10,44 +10,32 @@ import typer
 from rich.console import Console
 from rich.live import Live as Screen
 
-from slackwater_cli.cluster.connection import (
-    Context,
-    ExtenderCa,
-    ExtenderToken,
-    ExtenderUrl,
-    Kubeconfig,
-    System,
-    api_server,
-    extender,
-)
-from slackwater_cli.printing import Format, Output, data, plain, put
+from slackwater_cli.cluster.connection import Reach
+from slackwater_cli.optiongroups import grouped
+from slackwater_cli.printing import Format, Output, data, jsonable, put
 
 # Nothing at all could be read.
 BLIND = 1
 
 
+@grouped
 def command(
     interval: Annotated[float, typer.Option(min=1, help="Seconds between two looks.")] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="Print one picture and end.")] = False,
     nodes: Annotated[int, typer.Option(min=1, help="Nodes shown, the fullest first.")] = 20,
     apps: Annotated[int, typer.Option(min=1, help="Apps shown, the first in line first.")] = 15,
     output: Output = Format.TABLE,
-    extender_url: ExtenderUrl = "",
-    extender_ca: ExtenderCa = None,
-    extender_token: ExtenderToken = None,
-    system: System = "slackwater-system",
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
+    *,
+    reach: Reach,
 ) -> None:
     """Show the cluster until interrupted; once where the output is no terminal. Exit code 1: nothing can be read."""
     from slackwater_monitor.screen import render
     from slackwater_monitor.sources.live import Live
 
-    api = api_server(kubeconfig, context)
-    source = Live(api, extender(api, extender_url, system, extender_ca, extender_token), system=system)
+    source = Live(*reach.clients(), system=reach.system)
     picture = partial(render, nodes=nodes, apps=apps, wide=output is Format.WIDE)
     seen = source.snapshot()
-    if data(plain(seen), output):
+    if data(jsonable(seen), output):
         pass
     elif once or not Console().is_terminal:
         put(picture(seen), wide=output is Format.WIDE)

@@ -7,42 +7,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slackwater_cli.cluster.connection import (
-    Context,
-    ExtenderCa,
-    ExtenderToken,
-    ExtenderUrl,
-    Kubeconfig,
-    Namespace,
-    System,
-    api_server,
-    extender,
-    namespace_of,
-)
+from slackwater_cli.cluster.connection import Namespace, Reach
+from slackwater_cli.optiongroups import grouped
 from slackwater_cli.printing import Column, Format, Output, show
 
 if TYPE_CHECKING:
     from slackwater_monitor.when import Forecast
 
 
+@grouped
 def command(
     file: Annotated[Path, typer.Argument(help="YAML of the app as you would apply it.")],
     namespace: Namespace = None,
     output: Output = Format.TABLE,
-    extender_url: ExtenderUrl = "",
-    extender_ca: ExtenderCa = None,
-    extender_token: ExtenderToken = None,
-    system: System = "slackwater-system",
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
+    *,
+    reach: Reach,
 ) -> None:
     """Say when the apps of FILE would start if they were submitted now; nothing is submitted."""
     from slackwater_monitor.when import forecast
 
     bodies = _read(file)
-    api = api_server(kubeconfig, context)
-    asked = extender(api, extender_url, system, extender_ca, extender_token)
-    found = forecast(api, asked, bodies, namespace_of(namespace, kubeconfig, context), system)
+    found = forecast(*reach.clients(), bodies, reach.namespace(namespace), reach.system)
     show(found, _columns(), output, "there is no app in it")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from slackwater_cli.printing import Column, Format, data, plain, put, table
+from slackwater_cli.printing import Column, Format, data, jsonable, put, table
 
 if TYPE_CHECKING:
     from slackwater_monitor.assessment.advice import Advice
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def print_advice(found: Sequence[Advice], output: Format, rows: int, prices: Prices | None) -> None:
     """The workloads worth a change, most first; where money is told, by which prices."""
-    if data([plain(each) for each in found], output):
+    if data([jsonable(each) for each in found], output):
         return
     console, wide = Console(), output is Format.WIDE
     if not found:

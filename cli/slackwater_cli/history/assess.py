@@ -11,9 +11,9 @@ import typer
 from rich.console import Console
 
 from slackwater.errors import InvalidInput
-from slackwater_cli.cluster.connection import Context, Kubeconfig
 from slackwater_cli.history import prometheus as asking
 from slackwater_cli.history.advice import idle_cost, print_advice
+from slackwater_cli.optiongroups import grouped
 from slackwater_cli.printing import Format, Output, data, put
 from slackwater_cli.progress import bars
 
@@ -55,12 +55,10 @@ class Wanted:
     prices: Prices | None
 
 
+@grouped
 def command(
-    prometheus: asking.Url = None,
-    since: asking.Since = "7d",
-    until: asking.Until = None,
-    step: asking.Step = None,
-    namespace: asking.Namespaces = None,
+    *,
+    past: asking.Past,
     by: By = None,
     rows: Annotated[int, typer.Option(min=1, help="Rows of that table.")] = 10,
     report: Annotated[Path | None, typer.Option(help="Write a page and a JSON file into this folder.")] = None,
@@ -71,19 +69,7 @@ def command(
     gib_price: GibPrice = None,
     output: Output = Format.TABLE,
     trace: Annotated[Path | None, typer.Option(help="Assess a published trace instead of a cluster.")] = None,
-    cache: asking.Cache = None,
-    rate: asking.Rate = 5.0,
-    timeout: asking.Timeout = 60.0,
-    label: asking.Label = None,
-    user_label: asking.UserLabel = None,
-    token_file: asking.TokenFile = None,
-    username: asking.Username = "",
-    password_file: asking.PasswordFile = None,
-    ca: asking.Ca = None,
-    insecure: asking.Insecure = False,
-    tenant: asking.Tenant = "",
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
+    server: asking.Server,
 ) -> None:
     """Say what is requested and used, what could be reclaimed at which risk, and where to begin."""
     if trace is not None:
@@ -92,16 +78,7 @@ def command(
         _trace(trace, output, report)
         return
     wanted = Wanted(by or Level.NAMESPACE, rows, report, advice, *_money(risk, prices, cpu_price, gib_price))
-    known = asking.credentials(token_file, username, password_file, ca, insecure)
-    server = asking.connection(prometheus, rate, timeout, known, tenant, ", or --trace FILE", kubeconfig, context)
-    from slackwater_monitor.assessment.run import Order
-    from slackwater_monitor.history.labels import given
-
-    chosen = asking.chosen_namespaces(namespace)
-    windows = asking.period(since, until, step)
-    users = tuple(user_label or ())
-    order = Order(server, windows, cache, given(label or []), users, namespaces=chosen, stated=step is not None)
-    _show(_run(order), output, wanted)
+    _show(_run(server.order(past, ", or --trace FILE", past.namespaces())), output, wanted)
 
 
 def _run(order: Order) -> Assessment:
@@ -127,14 +104,14 @@ def _money(risk: str, name: str | None, core: float | None, gib: float | None) -
 def _show(found: Assessment, output: Format, wanted: Wanted) -> None:
     from slackwater_monitor.assessment.advice import advise
     from slackwater_monitor.assessment.report.tables import render
-    from slackwater_monitor.assessment.report.values import plain, rows
+    from slackwater_monitor.assessment.report.values import jsonable, rows
     from slackwater_monitor.assessment.run import write
 
     if wanted.advice:
         print_advice(advise(found, risk=wanted.risk, prices=wanted.prices), output, wanted.rows, wanted.prices)
     elif output in (Format.CSV, Format.MARKDOWN):
         data(rows(found, wanted.by.value, wanted.prices), output)
-    elif not data(plain(found, wanted.prices), output):
+    elif not data(jsonable(found, wanted.prices), output):
         wide = output is Format.WIDE
         put(render(found, wanted.by.value, wanted.rows, wide=wide), wide=wide)
         console = Console()
@@ -149,7 +126,7 @@ def _trace(path: Path, output: Format, report: Path | None) -> None:
     from slackwater_monitor.traceefficiency import study, write
 
     found = study(path)
-    if not data(found.plain(), output):
+    if not data(found.jsonable(), output):
         _trace_table(found)
     if report is not None:
         Console(stderr=True, soft_wrap=True).print(f"report: {write(found, report)}")

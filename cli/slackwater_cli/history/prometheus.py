@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 import time
-from datetime import datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from slackwater.errors import InvalidInput, Unavailable
-from slackwater_cli.cluster.connection import api_server
+from slackwater_cli.cluster.connection import Context, Kubeconfig, api_server
+from slackwater_cluster.timestamps import parse
 
 if TYPE_CHECKING:
-    from slackwater_cluster.api.credentials import Credentials
     from slackwater_cluster.prometheus.transport import QueryConnection
+    from slackwater_monitor.assessment.run import Order
     from slackwater_monitor.history.grid import Grid
 
 # Seconds after which a window is surely complete: scrapes and remote writes come late.
@@ -47,62 +48,84 @@ Insecure = Annotated[bool, typer.Option("--insecure", help="Do not verify its ce
 Tenant = Annotated[str, typer.Option(help="X-Scope-OrgID of Mimir or Thanos.")]
 
 
-def credentials(
-    token_file: Path | None, username: str, password_file: Path | None, ca: Path | None, insecure: bool
-) -> Credentials:
-    """What was given to prove who we are."""
-    from slackwater_cluster.api.credentials import Credentials
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The options that say which past is looked at."""
 
-    return Credentials(token_file, username, password_file, ca, insecure)
+    prometheus: Url = None
+    since: Since = "7d"
+    until: Until = None
+    step: Step = None
+    namespace: Namespaces = None
 
+    def windows(self) -> Grid:
+        """The windows to look at."""
+        from slackwater_monitor.history.grid import duration, grid
 
-def connection(
-    url: str | None,
-    rate: float,
-    timeout: float,
-    known: Credentials,
-    tenant: str,
-    more: str,
-    kubeconfig: Path | None = None,
-    context: str | None = None,
-) -> QueryConnection:
-    """The server to ask: at its address, else the one found in the cluster; `more` is what one may give instead."""
-    from slackwater_cluster.prometheus.transport import QueryConnection
+        end = time.time() - LATE if self.until is None else _moment("--until", self.until)
+        return grid(end, duration("--since", self.since), duration("--step", self.step) if self.step else None)
 
-    if url is not None:
-        return QueryConnection(url, rate, timeout, known, tenant)
-    from slackwater_cluster.prometheus.discovery import ServerCredentials, discover
-
-    try:
-        api = api_server(kubeconfig, context)
-        service = discover(api)
-    except Unavailable as problem:
-        remedy = f"add --prometheus http://HOST:PORT{more}"
-        raise InvalidInput("--prometheus", f"no address is given, and none was found ({problem})", remedy) from problem
-    typer.echo(f"asking Service {service.namespace}/{service.name} through the API server", err=True)
-    proved = ServerCredentials(endpoint=api.endpoint)
-    return QueryConnection(f"{api.endpoint.url}{service.path}", rate, timeout, proved, tenant)
+    def namespaces(self) -> tuple[str, ...]:
+        """Names of namespaces as they may stand in a query."""
+        given = tuple(self.namespace or ())
+        for name in given:
+            if not re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", name):
+                raise InvalidInput("--namespace", f"{name!r} is no name of a namespace", "write it as kubectl shows it")
+        return given
 
 
-def chosen_namespaces(given: list[str] | None) -> tuple[str, ...]:
-    """Names of namespaces as they may stand in a query."""
-    for name in given or ():
-        if not re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", name):
-            raise InvalidInput("--namespace", f"{name!r} is no name of a namespace", "write it as kubectl shows it")
-    return tuple(given or ())
+@dataclass(frozen=True, slots=True)
+class Server:
+    """The options that say how a Prometheus is asked, and how its answers are read."""
+
+    cache: Cache = None
+    rate: Rate = 5.0
+    timeout: Timeout = 60.0
+    label: Label = None
+    user_label: UserLabel = None
+    token_file: TokenFile = None
+    username: Username = ""
+    password_file: PasswordFile = None
+    ca: Ca = None
+    insecure: Insecure = False
+    tenant: Tenant = ""
+    kubeconfig: Kubeconfig = None
+    context: Context = None
+
+    def connection(self, url: str | None, more: str = "") -> QueryConnection:
+        """The server to ask: at its address, else the one found in the cluster; `more` is what one may give instead."""
+        from slackwater_cluster.api.credentials import Credentials
+        from slackwater_cluster.prometheus.transport import QueryConnection
+
+        if url is not None:
+            known = Credentials(self.token_file, self.username, self.password_file, self.ca, self.insecure)
+            return QueryConnection(url, self.rate, self.timeout, known, self.tenant)
+        from slackwater_cluster.prometheus.discovery import ServerCredentials, discover
+
+        try:
+            api = api_server(self.kubeconfig, self.context)
+            service = discover(api)
+        except Unavailable as problem:
+            remedy = f"add --prometheus http://HOST:PORT{more}"
+            trouble = f"no address is given, and none was found ({problem})"
+            raise InvalidInput("--prometheus", trouble, remedy) from problem
+        typer.echo(f"asking Service {service.namespace}/{service.name} through the API server", err=True)
+        proved = ServerCredentials(endpoint=api.endpoint)
+        return QueryConnection(f"{api.endpoint.url}{service.path}", self.rate, self.timeout, proved, self.tenant)
+
+    def order(self, past: Past, more: str = "", namespaces: tuple[str, ...] = ()) -> Order:
+        """What is asked of it; `more` is what one may give instead of its address."""
+        from slackwater_monitor.assessment.run import Order
+        from slackwater_monitor.history.labels import given
+
+        server, windows, users = self.connection(past.prometheus, more), past.windows(), tuple(self.user_label or ())
+        labels = given(self.label or [])
+        return Order(server, windows, self.cache, labels, users, namespaces=namespaces, stated=past.step is not None)
 
 
-def period(since: str, until: str | None, step: str | None) -> Grid:
-    """The windows to look at."""
-    from slackwater_monitor.history.grid import duration, grid
-
-    end = time.time() - LATE if until is None else moment("--until", until)
-    return grid(end, duration("--since", since), duration("--step", step) if step else None)
-
-
-def moment(field: str, text: str) -> float:
+def _moment(field: str, text: str) -> float:
     """A moment from ISO 8601; without a zone it is local time."""
     try:
-        return datetime.fromisoformat(text).timestamp()
+        return parse(text)
     except ValueError as problem:
         raise InvalidInput(field, f"{text!r} is no moment", "write it like 2026-11-15T06:00Z") from problem

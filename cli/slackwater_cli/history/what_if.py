@@ -47,7 +47,7 @@ def command(
         from slackwater_simulator.reports.page import write
 
         Console(stderr=True, soft_wrap=True).print(f"report: {write(list(found.outcomes.values()), report)}")
-    if not data(found.plain(), output):
+    if not data(found.jsonable(), output):
         _print(found, wide=output is Format.WIDE)
 
 

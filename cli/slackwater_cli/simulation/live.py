@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from slackwater.errors import InvalidInput, UnknownName
-from slackwater_cli.printing import Format, data, plain
+from slackwater_cli.printing import Format, data, jsonable
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def perform(workload: Workload, wish: Wish, output: Format) -> None:
     with bars() as tick:
         nodes, terms, courses = asyncio.run(_played(plays(quick), wish, tick(f"live, {wish.policy}")))
         rows = compare(courses, _forecasts(quick, cluster(nodes), wish, terms, tick("predicted")))
-    jobs = plain(rows)
+    jobs = jsonable(rows)
     if not data(jobs if output in (Format.CSV, Format.MARKDOWN) else {"summary": summary(rows), "jobs": jobs}, output):
         _print(rows, summary(rows), wish)
 

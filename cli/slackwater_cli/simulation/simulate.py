@@ -11,7 +11,7 @@ from rich.table import Table
 
 from slackwater.errors import InvalidInput
 from slackwater_cli.options import parse_settings, policy_names
-from slackwater_cli.printing import FOR_PEOPLE, Format, Output, data, plain
+from slackwater_cli.printing import FOR_PEOPLE, Format, Output, data, jsonable
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def _print(outcomes: list[Outcome], output: Format, *, forecasts: bool) -> None:
 def _judged(outcome: Outcome) -> dict[str, object]:
     from slackwater_simulator.results.startforecasts import judged
 
-    return {f"start_forecast_{name}": value for name, value in plain(judged(outcome)).items()}
+    return {f"start_forecast_{name}": value for name, value in jsonable(judged(outcome)).items()}
 
 
 def _sentence(outcome: Outcome) -> str:

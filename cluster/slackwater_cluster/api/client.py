@@ -13,6 +13,7 @@ import msgspec
 
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
+from slackwater_cluster.api.contenttypes import MERGE
 from slackwater_cluster.api.credentials import Credentials
 from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_cluster.api.paths import api_path, joined
@@ -21,8 +22,6 @@ TIMEOUT = 10.0
 # Objects per page of a list: the API server answers large lists in pieces.
 PAGE = 500
 MOST_PAGES = 2_000  # a million objects; a server that never ends its list is no API server
-MERGE = "application/merge-patch+json"
-JSON_PATCH = "application/json-patch+json"
 NOBODY = Credentials()
 UNREACHABLE = {
     "API server": "is the cluster up, and is this its context? `kubectl config current-context` shows it; or give "

@@ -18,19 +18,16 @@ import msgspec
 import orjson
 
 from slackwater.errors import Unavailable
+from slackwater_cluster.api.contenttypes import JSON
 from slackwater_cluster.api.endpoint import Endpoint
 
 # Without this a re-listing of 150,000 pods would wait behind one slow answer; bookmarks come every minute.
 READ_TIMEOUT = 90.0
 CONNECT_TIMEOUT = 5.0
+CONNECTIONS = 32
 # Proof of who we are is asked for again after this many seconds: a mounted token is good for minutes after its renewal,
 # and a thread for each request took a fifth of the CPU of a release.
 PROOF_SECONDS = 30.0
-
-STRATEGIC = "application/strategic-merge-patch+json"
-MERGE = "application/merge-patch+json"
-JSON_PATCH = "application/json-patch+json"
-JSON = "application/json"
 UNAUTHORIZED = 401
 
 
@@ -78,11 +75,10 @@ class Session:
         endpoint: Endpoint,
         *,
         in_flight: int = 16,
-        connections: int = 32,
         may_write: Callable[[], bool] = lambda: True,
     ) -> None:
         self._endpoint, self._may_write = endpoint, may_write
-        self._in_flight, self._connections = in_flight, connections
+        self._in_flight = in_flight
         self._slots: asyncio.Semaphore
         self._http: aiohttp.ClientSession
         self._proof: Mapping[str, str] = {}
@@ -92,7 +88,7 @@ class Session:
         self._slots = asyncio.Semaphore(self._in_flight)
         self._http = aiohttp.ClientSession(
             base_url=f"{self._endpoint.url}/",
-            connector=aiohttp.TCPConnector(limit=self._connections, ssl=self._endpoint.tls, keepalive_timeout=60),
+            connector=aiohttp.TCPConnector(limit=CONNECTIONS, ssl=self._endpoint.tls, keepalive_timeout=60),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=READ_TIMEOUT),
             headers={"Accept": JSON, "User-Agent": "slackwater"},
             proxy=self._endpoint.proxy,

@@ -18,7 +18,7 @@ from slackwater.resources import CPU, MEMORY, NOTHING, Resources
 from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import SizeRule
 from slackwater_cluster.pods import metadata
-from slackwater_cluster.pods.quantities import quantity
+from slackwater_cluster.pods.quantities import parse_quantity
 from slackwater_cluster.pods.requests import native
 from slackwater_cluster.watch import wire
 
@@ -59,7 +59,7 @@ def announced(annotations: Mapping[str, str]) -> AppSize | None:
         problem = f"{metadata.shortened(text)} is not a count of tasks"
         raise InvalidInput(names.TASKS, problem, f"write a whole number up to {MOST_TASKS}")
     amounts = {CPU: annotations.get(names.TASK_CPU, "0"), MEMORY: annotations.get(names.TASK_MEMORY, "0")}
-    return AppSize(tasks, Resources({kind: quantity(value) for kind, value in amounts.items()}), ANNOUNCED)
+    return AppSize(tasks, Resources({kind: parse_quantity(value) for kind, value in amounts.items()}), ANNOUNCED)
 
 
 def from_object(rule: SizeRule, body: Mapping[str, Any], drivers: Collection[str] = ()) -> AppSize | None:
@@ -115,7 +115,7 @@ def _request(rule: SizeRule, group: Mapping[str, Any]) -> Resources:
         return _pod_request(rule, spec) if isinstance(spec, dict) else NOTHING
     cores, memory = at(group, rule.cpu), at(group, rule.memory)
     return Resources(
-        cpu=quantity(str(cores)) if cores is not None else 0.0,
+        cpu=parse_quantity(str(cores)) if cores is not None else 0.0,
         memory=spark_memory(str(memory)) if memory is not None else 0.0,
     )
 

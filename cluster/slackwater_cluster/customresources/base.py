@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 from pydantic.alias_generators import to_camel
 
 from slackwater.errors import InvalidInput
-from slackwater_cluster.pods.quantities import MOST, quantity
+from slackwater_cluster.pods.quantities import MOST, parse_quantity
 
 # What pydantic accepts as extra schema: plain JSON.
 Extra = dict[str, JsonValue]
@@ -47,7 +47,7 @@ def refined(*each: Extra) -> ConfigDict:
 def _countable(written: int | str) -> int | str:
     """Refuse what no round could count with: an object may be older than its definition's rules."""
     try:
-        amount = quantity(str(written))
+        amount = parse_quantity(str(written))
     except InvalidInput as problem:
         raise ValueError(str(problem)) from problem
     if amount >= MOST:

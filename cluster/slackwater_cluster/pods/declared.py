@@ -16,7 +16,7 @@ from slackwater.resources import CPU, MEMORY, Resources
 from slackwater.validation import clip
 from slackwater_cluster import names
 from slackwater_cluster.pods.metadata import count
-from slackwater_cluster.pods.quantities import quantity
+from slackwater_cluster.pods.quantities import parse_quantity
 
 # The largest ceilings that a SlackPolicy may state; no pod was shrunk by more, whatever its annotation says.
 MOST_CPU_PERCENT = 1000
@@ -57,6 +57,6 @@ def _factor(percent: str, most: int) -> float:
 
 def _value(text: str, otherwise: float) -> float:
     try:
-        return quantity(text)
+        return parse_quantity(text)
     except InvalidInput:
         return otherwise

@@ -13,8 +13,9 @@ import msgspec
 
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
+from slackwater_cluster.api.contenttypes import STRATEGIC
 from slackwater_cluster.api.paths import api_path
-from slackwater_cluster.api.session import STRATEGIC, Answer, Session, TooLarge
+from slackwater_cluster.api.session import Answer, Session, TooLarge
 from slackwater_cluster.pods.gate import MARKS, lifted
 
 WAITING = "spec.nodeName=,status.phase=Pending"

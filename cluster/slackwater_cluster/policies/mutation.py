@@ -19,7 +19,7 @@ from slackwater_cluster.apps.frameworks import RoleRule, role_by_labels
 from slackwater_cluster.customresources import Mode, SlackPolicySpec
 from slackwater_cluster.customresources.slackpolicy import Ceiling
 from slackwater_cluster.governance import role_rules
-from slackwater_cluster.pods.quantities import quantity
+from slackwater_cluster.pods.quantities import parse_quantity
 
 Body = Mapping[str, Any]
 Operation = dict[str, Any]
@@ -140,7 +140,7 @@ def _asked(holder: Body, kind: str) -> int:
 
 def _whole(kind: str, text: str) -> int:
     """A quantity as an integer: milli-cpu, or bytes."""
-    return int(quantity(text) * (1000.0 if kind == CPU else 1.0) + 0.5)
+    return int(parse_quantity(text) * (1000.0 if kind == CPU else 1.0) + 0.5)
 
 
 def _put(path: str, value: object) -> Operation:

@@ -80,7 +80,6 @@ class Health:
 
     synced: bool = False
     trouble: str = "not listed yet"
-    lists: int = 0
     events: int = 0
     failures: int = 0
     skipped: int = 0  # objects that could not be decoded
@@ -174,7 +173,6 @@ class Reflector(Generic[R]):
             self.sink.vanished([self.held.pop(key) for key in some])
             await asyncio.sleep(0)
         self._version, self._anew = version, False
-        self.health.lists += 1
         self.health.synced, self.health.trouble = True, ""
         self._backoff.success()
         self.sink.synced()

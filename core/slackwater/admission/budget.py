@@ -59,7 +59,7 @@ class Shortage:
 
     def sentence(self) -> str:
         """For example `cpu: needs 2, 1.5 left`."""
-        return f"{self.kind}: needs {quantity(self.kind, self.needed)}, {quantity(self.kind, self.left)} left"
+        return f"{self.kind}: needs {in_words(self.kind, self.needed)}, {in_words(self.kind, self.left)} left"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class DriverVerdict:
                 return f"one driver and one task need more than this queue may ever have ({short})"
 
 
-def quantity(kind: str, value: float) -> str:
+def in_words(kind: str, value: float) -> str:
     """A short number for people; bytes of memory in GiB."""
     if kind == MEMORY and abs(value) >= _MEBIBYTE:
         return f"{plain(value / _GIBIBYTE)} GiB"
@@ -224,21 +224,13 @@ def _own(candidate: WaitingDriver | None, kind: str, *, driver: bool) -> float:
 # Paper 002, eqs 1 and 2:  R = C · TC / (AMC + TC)
 def reservation(capacity: float, driver: float, task: float) -> float:
     """What of one kind is kept for tasks, from the (mean) sizes of a driver and of a task."""
-    return _reservation(amount("capacity", capacity), amount("driver", driver), amount("task", task))
+    both = driver + task
+    return capacity * (task / both) if both > 0 else 0.0
 
 
 # Paper 002, eq 3:  if R + TotalAMC > C:  R ← min(C, R · (R + TotalAMC) / C)
 def scaled(reserved: float, charged: float, capacity: float) -> float:
     """The reservation, raised when drivers already reach into it; never more than there is."""
-    return _scaled(amount("R", reserved), amount("TotalAMC", charged), amount("capacity", capacity))
-
-
-def _reservation(capacity: float, driver: float, task: float) -> float:
-    both = driver + task
-    return capacity * (task / both) if both > 0 else 0.0
-
-
-def _scaled(reserved: float, charged: float, capacity: float) -> float:
     if reserved + charged <= capacity:
         return reserved
     return min(capacity, reserved * ((reserved + charged) / capacity)) if capacity > 0 else 0.0
@@ -255,8 +247,8 @@ def budget(capacity: Resources, running: RunningMeans, candidate: WaitingDriver 
         nominal = capacity[kind]
         if nominal < 0:
             amount(f"capacity[{kind}]", nominal)
-        first = _reservation(nominal, running.driver_mean(kind, candidate), running.task_mean(kind, candidate))
-        reserved[kind] = _scaled(first, charged[kind], nominal)
+        first = reservation(nominal, running.driver_mean(kind, candidate), running.task_mean(kind, candidate))
+        reserved[kind] = scaled(first, charged[kind], nominal)
     return Budget(capacity, Resources(reserved), charged)
 
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
-from slackwater.admission.budget import quantity
+from slackwater.admission.budget import in_words
 from slackwater.resources import Resources
 
 
@@ -130,7 +130,7 @@ AMOUNTS = frozenset({"ask", "limit", "most", "free", "budget", "capacity", "rese
 
 def describe(request: Resources) -> str:
     """A request in words, such as `2 cpu and 4 GiB memory`."""
-    return " and ".join(f"{quantity(kind, value)} {kind}" for kind, value in sorted(request.items())) or "nothing"
+    return " and ".join(f"{in_words(kind, value)} {kind}" for kind, value in sorted(request.items())) or "nothing"
 
 
 def enlarged(maximum: Resources | None) -> str:
@@ -150,7 +150,7 @@ def singular(text: str) -> str:
 
 
 def _worded(kind: str, name: str, number: object) -> object:
-    return quantity(kind, number) if name in AMOUNTS and isinstance(number, int | float) else number
+    return in_words(kind, number) if name in AMOUNTS and isinstance(number, int | float) else number
 
 
 class Verdict(NamedTuple):

@@ -1,7 +1,6 @@
-"""Which node could take a pod: its room now, and whether it could ever.
+"""Which node could take a pod now; whether one could ever is in `noderooms`.
 
-    now:   node open, selected by the queue, accepted by the pod, D ≤ room and N ≤ native requests left, kind by kind
-    ever:  the same without room: D ≤ allocatable
+    node open, selected by the queue, accepted by the pod, D ≤ room and N ≤ native requests left, kind by kind
 
 D is what a pod declares, N what kube-scheduler counts. A snapshot without nodes knows sums only: there every answer
 here is None, which means "not known node by node".
@@ -43,9 +42,3 @@ def fitting(snapshot: Snapshot, queue: Queue, group: PodGroup) -> Mask | None:
     asked = group.request.demand(table.kinds)
     native = asked if group.native is None else group.native.demand(table.kinds)
     return rows & table.open & holding(table.room, asked) & holding(table.native, native)
-
-
-def possible(snapshot: Snapshot, queue: Queue, group: PodGroup) -> Mask | None:
-    """The rows that could take one pod of the group if they were empty."""
-    table, rows = snapshot.nodes, reachable(snapshot, queue, group.constraints)
-    return None if table is None or rows is None else rows & holding(table.total, group.request.demand(table.kinds))

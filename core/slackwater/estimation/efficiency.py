@@ -8,14 +8,8 @@ container weighs more than a short one.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeVar
-
-from slackwater.errors import InvalidInput
-from slackwater.validation import amount
-
-Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +28,9 @@ class Usage:
         return self.used / self.reserved if self.reserved > 0 else None
 
 
-def container(used: Sequence[float], reserved: Sequence[float]) -> Usage:
-    """The usage of one container from its samples."""
-    if len(used) != len(reserved):
-        raise InvalidInput("used", f"{len(used)} samples beside {len(reserved)} reservations", "give one of each")
-    return Usage(sum(amount("used", u) for u in used), sum(amount("reserved", r) for r in reserved))
-
-
 def together(parts: Iterable[Usage]) -> Usage:
     """The usage of a job from its containers, or of a user from its jobs."""
     whole = Usage()
     for part in parts:
         whole += part
     return whole
-
-
-def grouped(parts: Iterable[tuple[Key, Usage]]) -> Mapping[Key, Usage]:
-    """Usage by key (job, user, queue) from (key, usage) pairs."""
-    groups: dict[Key, Usage] = {}
-    for key, usage in parts:
-        groups[key] = groups.get(key, Usage()) + usage
-    return groups

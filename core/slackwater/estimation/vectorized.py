@@ -1,4 +1,4 @@
-"""The estimator of paper 000 over all nodes at once; `estimation` is the same in words.
+"""The estimator of paper 000 over all nodes at once; `estimator` is the same for one node, in words.
 
 Arrays hold B and U per node and kind, ρ and RR per pod and kind; one `sample` moves everything. A number that cannot
 be used (NaN, infinite, negative) is a sample that did not come: one bad series must not stop the rest of the cluster.
@@ -61,7 +61,7 @@ def bounded(cells: Floats) -> Floats:
 
 
 def shortfalls(floor: Floats, request: Floats, residual: Floats, use: Floats) -> Floats:
-    """`estimation.shortfall` for many pods."""
+    """`estimator.shortfall` for many pods."""
     believed = np.divide(residual, request, out=np.zeros_like(residual), where=request > 0)
     lacking = np.maximum(use, floor) - use - believed * np.maximum(0.0, request - use)
     return np.where(floor > 0, np.maximum(0.0, lacking), 0.0)

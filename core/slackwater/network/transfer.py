@@ -100,12 +100,6 @@ def worst_inbound(assigned: Transfers, flowing: Floats, bandwidth: Floats) -> Fl
     return busiest
 
 
-def order(priorities: Floats, held: Floats | None = None) -> list[int]:
-    """Nodes by (priority, inputs held descending, index)."""
-    inputs = np.zeros_like(priorities) if held is None else -held
-    return [int(node) for node in np.lexsort((inputs, priorities))]
-
-
 # T_in(t, d) = max over s ≠ d of (Trans[s][d] + size_s) / BPre[s][d]
 def incoming(senders: Sequence[int], sizes: Sequence[float], traffic: Floats, bandwidth: Floats) -> Floats:
     """Seconds until a task's inputs would have arrived on each node; `traffic` and `bandwidth` are the senders' rows.

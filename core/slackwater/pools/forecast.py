@@ -44,14 +44,6 @@ def cumulative(count: float, gamma: float, spread: float, t: float) -> float:
     return amount("count", count) * clip((t - gamma) / spread, 0.0, 1.0)
 
 
-def printed(count: float, gamma: float, spread: float, t: float) -> float:
-    """Eq 3 as printed, for comparison only: cumulative inside the window and 0 after it.
-
-    Added up every second it counts the same containers again and again.
-    """
-    return cumulative(count, gamma, spread, t) if t <= gamma + spread else 0.0
-
-
 # f(t, h) = min(running, G(t + h) − G(t));  conditional: running · min(1, h / (γ + Δps − t))
 def release(wave: Wave, t: float, horizon: float = 1.0, variant: Variant = Variant.INCREMENT) -> float:
     """How many containers of a phase will end within the horizon. Unknown γ: none, which errs on the safe side."""
@@ -93,24 +85,6 @@ def outlook(wave: Wave, now: float, pieces: int = PIECES) -> list[tuple[float, f
     return [(begin + (max(end, begin) - begin) * (piece + 1) / pieces, whole / pieces) for piece in range(pieces)]
 
 
-def wait(required: float, free: float, waves: Iterable[Wave], now: float) -> float | None:
-    """Seconds until `required` slots are free, if nobody else takes them; None if the known phases never free enough.
-
-    Releases grow linearly between the breakpoints of the waves, so the answer is exact.
-    """
-    missing = amount("required", required) - finite("free", free)
-    if missing <= TOLERANCE:
-        return 0.0
-    known = [wave for wave in waves if wave.gamma is not None and wave.running > 0]
-    before, had = 0.0, 0.0
-    for seconds in _breakpoints(known, finite("now", now)):
-        has = releases(known, now, seconds)
-        if has >= missing - TOLERANCE:
-            return _crossing(before, had, seconds, has, missing, known, now)
-        before, had = seconds, has
-    return None
-
-
 def first_fit(required: float, free: float, ends: Iterable[tuple[float, float]]) -> float | None:
     """Seconds until `required` slots are free, given (seconds from now, slots) of each release; None if never."""
     have = finite("free", free)
@@ -123,33 +97,9 @@ def first_fit(required: float, free: float, ends: Iterable[tuple[float, float]])
     return None
 
 
-def _breakpoints(waves: Iterable[Wave], now: float) -> list[float]:
-    """Seconds from now at which some wave begins, saturates or ends."""
-    points: set[float] = set()
-    for wave in waves:
-        if wave.gamma is None:
-            continue
-        begin = max(wave.gamma, now)
-        end = max(wave.gamma + wave.spread, now)
-        full = begin + wave.running * wave.spread / wave.count if wave.count > 0 else end
-        points.update((begin, min(full, end), end))
-    return sorted(_until(point, now) for point in points)
-
-
 def _until(point: float, now: float) -> float:
     """Seconds from now to a moment, never a hair too few by rounding: a step at that moment would be missed."""
     seconds = point - now
     while now + seconds < point:
         seconds = math.nextafter(seconds, math.inf)
     return seconds
-
-
-def _crossing(
-    before: float, had: float, after: float, has: float, missing: float, waves: list[Wave], now: float
-) -> float:
-    """Where the line between two breakpoints reaches what is missing; a step at the later one is not a slope."""
-    middle = (before + after) / 2
-    slope = (releases(waves, now, middle) - had) / (middle - before) if middle > before else 0.0
-    if slope <= 0 or had + slope * (after - before) < missing - TOLERANCE:
-        return after
-    return min(after, before + (missing - had) / slope) if has > had else after

@@ -1,4 +1,4 @@
-"""Which apps wait, what was forecast for each, and what became of it: the memory behind `starts.interval`.
+"""Which apps wait, what was forecast for each, and what became of it: the memory behind `startforecast.interval`.
 
 The operator and the simulator tell it of the same events. It keeps misses by queue and size of the app, and by queue
 alone for as long as too few apps of that size have started.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -38,7 +38,6 @@ from slackwater_extender.settings import Decisions
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-T = TypeVar("T")
 
 NOBODY: Mapping[str, str] = {}
 

@@ -16,7 +16,7 @@ from slackwater.network.transfer import Transfers, measured
 from slackwater.nodetable import NodeTable
 from slackwater_cluster import names
 from slackwater_cluster.pods import metadata
-from slackwater_cluster.pods.quantities import quantity
+from slackwater_cluster.pods.quantities import parse_quantity
 from slackwater_cluster.watch.records import NodeRecord, PodRecord
 
 # Bytes per second where a node does not say: 1 Gbit/s. Only differences between nodes matter in a score.
@@ -107,6 +107,6 @@ def _stages(pod: PodRecord) -> list[str]:
 
 def _amount(text: str) -> float:
     try:
-        return quantity(text) if text else 0.0
+        return parse_quantity(text) if text else 0.0
     except InvalidInput:  # a user's typing mistake costs the pod its locality, nothing else
         return 0.0

@@ -56,7 +56,6 @@ class Unschedulable:
         self._news: deque[WakeUp] = deque(maxlen=KEPT)
         self._number = 0
         self._changed = threading.Condition()
-        self.forgotten = 0
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -66,7 +65,6 @@ class Unschedulable:
         with self._changed:
             if pod.uid not in self._pods and len(self._pods) >= self._limit:
                 self._forget(next(iter(self._pods)))
-                self.forgotten += 1
             self._pods[pod.uid] = Refused(pod, self._wall(), self._clock(), reason)
             self._told.pop(pod.uid, None)
 

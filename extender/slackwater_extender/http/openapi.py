@@ -107,7 +107,3 @@ def _body(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _reply(text: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"description": text, "content": {"application/json": {"schema": schema}}}
-
-
-def _listed(schema: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": schema}

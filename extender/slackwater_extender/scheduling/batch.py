@@ -44,8 +44,6 @@ SLICE = 200  # pods looked up per hold of the lock
 STEP = 8  # pods decided between two looks at the clock
 ROUNDS = 4  # new snapshots for pods that lost their node to others
 
-PARKED = FilterReason.PARKED.value
-
 
 @dataclass
 class Placer:

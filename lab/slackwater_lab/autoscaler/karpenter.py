@@ -36,7 +36,6 @@ METRICS, HEALTH = 2, 3  # ports
 NODE_POOLS = "/apis/karpenter.sh/v1/nodepools"
 NODE_CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
 NODE_CLASSES = "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses"
-LABEL = "karpenter.sh/nodepool"  # on each of its machines
 POOL = "lab"
 ZONE = "lab-a"
 
@@ -128,12 +127,6 @@ def node_pool(pool: MachinePool) -> dict[str, Any]:
             },
         },
     }
-
-
-def machines(api: ApiClient) -> list[str]:
-    """The names of the nodes that Karpenter has made and not removed yet."""
-    listed = api.find("/api/v1/nodes", {"labelSelector": f"{LABEL}={POOL}"}) or {"items": []}
-    return [node["metadata"]["name"] for node in listed["items"]]
 
 
 def asked_for(api: ApiClient) -> list[str]:

@@ -6,11 +6,13 @@ no new ones, as a pod that is being deleted.
 
 import asyncio
 import random
-import threading
 from collections.abc import Mapping
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from typing import Self
+
+from slackwater_lab.processes.loopthread import LoopThread
+from slackwater_lab.processes.streams import pass_on
 
 PERIOD = 0.3  # seconds between two questions whether a server is ready
 PATIENCE = 2.0  # seconds for its answer
@@ -23,20 +25,18 @@ class Front:
         self._servers, self._path = dict(servers), path
         self._leaving: set[str] = set()
         self.ready: tuple[str, ...] = ()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="front")
+        self._thread = LoopThread("front")
         self._tasks: set[asyncio.Task[None]] = set()
         self.url = ""
 
     def __enter__(self) -> Self:
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(30)
+        self._thread.run(self._start())
         return self
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(30)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.run(self._stop())
+        self._thread.close()
 
     def leave(self, name: str) -> None:
         """No new connection to this one."""
@@ -91,18 +91,7 @@ class Front:
             writer.transport.abort()
             return
         try:
-            await asyncio.gather(_pass_on(reader, outer), _pass_on(inner, writer))
+            await asyncio.gather(pass_on(reader, outer), pass_on(inner, writer))
         finally:
             for end in (writer, outer):
                 end.transport.abort()
-
-
-async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Copy until one side ends; then the other one is told."""
-    try:
-        while data := await reader.read(65536):
-            writer.write(data)
-            await writer.drain()
-        writer.write_eof()
-    except OSError:
-        writer.transport.abort()

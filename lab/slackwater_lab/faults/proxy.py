@@ -6,7 +6,6 @@ roles count as ever. `kill` ends the program; it is called after a write was don
 
 import asyncio
 import json
-import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -21,6 +20,7 @@ from yarl import URL
 from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_lab.faults import requests
 from slackwater_lab.faults.rules import STATUS, Deliveries, Fault, FaultPlan, FaultRound, Reading, Watch
+from slackwater_lab.processes.loopthread import LoopThread
 
 STEP = 0.3  # seconds of a watch's step
 LOSSY_SECONDS = 4.0  # after which a watch that loses events ends with 410, so that everything is listed anew
@@ -42,21 +42,18 @@ class FaultProxy:
         self.reading = Reading.GOOD
         self.told: Counter[str] = Counter()  # what was done to answers and events
         self._rng = Random(0)  # noqa: S311 - of faults, not of secrets
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="fault proxy")
+        self._thread = LoopThread("fault proxy")
         self._streams: set[asyncio.Task[object]] = set()
         self.url = ""
 
     def __enter__(self) -> Self:
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(30)
+        self._thread.run(self._start())
         return self
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(30)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
-        self._loop.close()
+        self._thread.run(self._stop())
+        self._thread.close()
 
     # -- what shall go wrong ------------------------------------------------------------------------------------------
 
@@ -91,7 +88,7 @@ class FaultProxy:
             for stream in tuple(self._streams):
                 stream.cancel()
 
-        self._loop.call_soon_threadsafe(end)
+        self._thread.loop.call_soon_threadsafe(end)
 
     # -- requests -----------------------------------------------------------------------------------------------------
 

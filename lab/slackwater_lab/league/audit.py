@@ -11,8 +11,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
+
+from slackwater_cluster.timestamps import parse
 
 PLAYER = "player"  # whoever submits the jobs
 _OVER = ("Succeeded", "Failed")
@@ -54,7 +55,7 @@ def read(lines: Iterable[str], namespace: str) -> AuditTimes:
         if target.get("resource") == "leases" or _is_node_status(target):
             continue
         found.requests[sender(event), _kind(event, target)] += 1
-        found.answers.append(moment(event["stageTimestamp"]) - moment(event["requestReceivedTimestamp"]))
+        found.answers.append(parse(event["stageTimestamp"]) - parse(event["requestReceivedTimestamp"]))
         if target.get("resource") == "pods" and target.get("namespace") == namespace and _done(event):
             _note(found.pods.setdefault(target.get("name", ""), PodTimes()), event, target)
     found.pods.pop("", None)  # a request about all pods
@@ -74,10 +75,10 @@ def sender(event: Mapping[str, Any]) -> str:
 
 
 def _note(pod: PodTimes, event: Mapping[str, Any], target: Mapping[str, Any]) -> None:
-    verb, part, at = event["verb"], target.get("subresource", ""), moment(event["stageTimestamp"])
+    verb, part, at = event["verb"], target.get("subresource", ""), parse(event["stageTimestamp"])
     body = event.get("requestObject") or {}
     if verb == "create" and not part:
-        pod.created = pod.created or moment(event["requestReceivedTimestamp"])
+        pod.created = pod.created or parse(event["requestReceivedTimestamp"])
     elif verb == "create" and part == "binding":
         pod.bound = pod.bound or at
         pod.node = pod.node or str(body.get("target", {}).get("name", ""))
@@ -111,8 +112,3 @@ def _is_node_status(target: Mapping[str, Any]) -> bool:
 def _kind(event: Mapping[str, Any], target: Mapping[str, Any]) -> str:
     part = f"/{target['subresource']}" if target.get("subresource") else ""
     return f"{event.get('verb', '')} {target.get('resource', '')}{part}"
-
-
-def moment(text: str) -> float:
-    """Seconds since the epoch."""
-    return datetime.fromisoformat(text).timestamp()

@@ -15,6 +15,7 @@ from typing import Any
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import Session
+from slackwater_cluster.timestamps import parse
 from slackwater_lab.controlplane.control import AUDIT_LOG
 from slackwater_lab.lab import Lab
 from slackwater_lab.league import audit, costs
@@ -93,7 +94,7 @@ def _in(lab: Lab, peer: Peer, workload: Workload, progress: Progress) -> dict[st
 def _moment(line: str) -> float:
     """When a line of the log was written, without reading all of it; 0 of a line that is cut off."""
     _, _, rest = line.partition('"stageTimestamp":"')
-    return audit.moment(rest.partition('"')[0]) if '"' in rest else 0.0
+    return parse(rest.partition('"')[0]) if '"' in rest else 0.0
 
 
 async def _perform(lab: Lab, peer: Peer, workload: Workload, progress: Progress) -> _Span:

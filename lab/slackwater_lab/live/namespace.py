@@ -11,7 +11,7 @@ from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.customresources.slackpolicy import SlackPolicySpec
-from slackwater_cluster.pods.quantities import quantity
+from slackwater_cluster.pods.quantities import parse_quantity
 
 NAMESPACES = "/api/v1/namespaces"
 CREATED, EXISTS, MISSING = 201, 409, 404
@@ -82,7 +82,7 @@ async def terms(session: Session) -> dict[str, float]:
 
 def _machine(node: Mapping[str, Any]) -> Machine:
     offered = node["status"]["allocatable"]
-    return str(node["metadata"]["name"]), quantity(offered["cpu"]), quantity(offered["memory"])
+    return str(node["metadata"]["name"]), parse_quantity(offered["cpu"]), parse_quantity(offered["memory"])
 
 
 def _open(node: Mapping[str, Any]) -> bool:

@@ -9,9 +9,10 @@ from time import monotonic
 from typing import Any
 
 from slackwater.errors import Unavailable
+from slackwater_cluster.api.contenttypes import JSON, STRATEGIC
 from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_cluster.api.paths import api_path
-from slackwater_cluster.api.session import JSON, STRATEGIC, Answer, Session
+from slackwater_cluster.api.session import Answer, Session
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_cluster.watch.reflector import Reflector, Source
 from slackwater_cluster.watch.sources import PODS

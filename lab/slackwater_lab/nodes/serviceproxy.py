@@ -15,6 +15,7 @@ from slackwater_cluster.api.client import ApiClient
 from slackwater_lab.controlplane import access
 from slackwater_lab.nodes import network
 from slackwater_lab.processes.command import run
+from slackwater_lab.processes.streams import pass_on
 from slackwater_lab.programs.build import installed
 from slackwater_lab.site import Site, open_site
 
@@ -107,20 +108,9 @@ class ServiceProxy:
             except OSError:
                 writer.close()
                 return
-            await asyncio.gather(_pump(reader, pod[1]), _pump(pod[0], writer))
+            await asyncio.gather(pass_on(reader, pod[1]), pass_on(pod[0], writer))
 
         return serve
-
-
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Copy until one side ends; the other direction may go on."""
-    try:
-        while data := await reader.read(65536):
-            writer.write(data)
-            await writer.drain()
-        writer.write_eof()
-    except OSError:
-        writer.close()
 
 
 if __name__ == "__main__":

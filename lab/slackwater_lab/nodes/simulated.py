@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from slackwater_cluster.api.client import ApiClient
-from slackwater_cluster.api.session import STRATEGIC
+from slackwater_cluster.api.contenttypes import STRATEGIC
 from slackwater_lab.nodes.kwok import ANNOTATION
 
 NODES = "/api/v1/nodes"

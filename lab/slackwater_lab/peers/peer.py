@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from slackwater_lab.live.play import Create, pod_alone
 from slackwater_lab.programs.programs import program
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from slackwater_lab.peers.sources import GoSource
 
 PLAIN = "default-scheduler"
-Object = dict[str, Any]
 
 
 class Peer:

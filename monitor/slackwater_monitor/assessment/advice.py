@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from slackwater_cluster import names
 from slackwater_cluster.apps.runs import series
+from slackwater_cluster.pods.quantities import as_quantity
 from slackwater_monitor.assessment.assessment import Assessment
 from slackwater_monitor.assessment.pods import Pod, PodHistory
 from slackwater_monitor.assessment.prices import Prices
@@ -259,9 +260,9 @@ def _batch_note(namespace: str, pods: int, tasks: int) -> tuple[str, ...]:
     return (f"{whom} with the label {names.MANAGED}=true on namespace {namespace} nothing needs to be rewritten",)
 
 
-def quantity(kind: str, value: float) -> str:
-    """An amount as Kubernetes writes it."""
-    return f"{round(value * 1000)}m" if kind == CPU else f"{math.ceil(value / MIBI - 1e-9)}Mi"
+def _requests(each: ContainerAdvice) -> list[tuple[str, str]]:
+    """The advised requests by kind, as Kubernetes writes them."""
+    return [(kind, as_quantity(kind, value, mebibytes=True)) for kind, value in sorted(each.requests.items())]
 
 
 def _yaml(kind: str, containers: list[ContainerAdvice]) -> str:
@@ -274,7 +275,7 @@ def _yaml(kind: str, containers: list[ContainerAdvice]) -> str:
     inner = "  " * len(path)
     lines.append(f"{inner}containers:")
     for each in containers:
-        asked = ", ".join(f"{what}: {quantity(what, value)}" for what, value in sorted(each.requests.items()))
+        asked = ", ".join(f"{what}: {text}" for what, text in _requests(each))
         lines += [f"{inner}- name: {each.name}", f"{inner}  resources:", f"{inner}    requests: {{{asked}}}"]
     return "\n".join(lines)
 
@@ -285,7 +286,7 @@ def _kubectl(namespace: str, kind: str, name: str, containers: list[ContainerAdv
         return ""
     lines = [
         f"kubectl -n {namespace} set resources {kind.lower()}/{name} -c {each.name} --requests="
-        + ",".join(f"{what}={quantity(what, value)}" for what, value in sorted(each.requests.items()))
+        + ",".join(f"{what}={text}" for what, text in _requests(each))
         for each in containers
     ]
     return "\n".join(lines)

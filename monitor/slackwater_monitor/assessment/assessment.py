@@ -235,7 +235,7 @@ class _Study:
         """What a reader must know about holes in the data."""
         grid = self.history.grid
         told = [
-            f"no samples from {_moment(first)} to {_moment(last)} ({seconds(last - first)}): nothing ran or "
+            f"no samples from {_in_utc(first)} to {_in_utc(last)} ({seconds(last - first)}): nothing ran or "
             "nothing was scraped; this stretch counts neither as used nor as reserved"
             for first, last in gaps(self.covered, grid)
         ]
@@ -287,5 +287,5 @@ def _course(nodes: Dense) -> RequestedAndUsed:
     return RequestedAndUsed(used, asked)
 
 
-def _moment(seconds: float) -> str:
+def _in_utc(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from slackwater_cluster import names
 from slackwater_cluster.apps.frameworks import FrameworkTable
 from slackwater_cluster.apps.resolver import Resolver
 from slackwater_cluster.apps.runs import series
@@ -85,11 +84,6 @@ def members(census: PodHistory, table: FrameworkTable, user_labels: Iterable[str
             member.app, member.role, member.stage, _user(pod.labels, chosen, key[0]), pod.node, member.framework
         )
     return found
-
-
-def drivers(found: Mapping[Key, Member]) -> set[Key]:
-    """The pods that are drivers."""
-    return {key for key, member in found.items() if member.role == names.DRIVER}
 
 
 def _user(labels: Mapping[str, str], chosen: Iterable[str], namespace: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from slackwater_cluster.apps.frameworks import FrameworkTable
-from slackwater_cluster.pods.quantities import quantity
+from slackwater_cluster.pods.quantities import parse_quantity
 from slackwater_monitor.history import labels as words
 from slackwater_monitor.history.fetch import History
 from slackwater_monitor.history.queries import SEALED, wanted_labels
@@ -104,7 +104,7 @@ def _started(made: PodHistory, labels: dict[str, str], value: float) -> None:
 
 def _sealed(made: PodHistory, labels: dict[str, str], _: float) -> None:
     pod = made.pod(_key(labels))
-    pod.declared.update({kind: quantity(labels[name]) for name, kind in SEALED.items() if labels.get(name)})
+    pod.declared.update({kind: parse_quantity(labels[name]) for name, kind in SEALED.items() if labels.get(name)})
 
 
 def _limit(made: PodHistory, labels: dict[str, str], value: float) -> None:

@@ -15,7 +15,7 @@ from slackwater_monitor.assessment.assessment import KINDS, Assessment, assess
 from slackwater_monitor.assessment.owners import USERS
 from slackwater_monitor.assessment.prices import Prices
 from slackwater_monitor.assessment.report import page
-from slackwater_monitor.assessment.report.values import plain
+from slackwater_monitor.assessment.report.values import jsonable
 from slackwater_monitor.history.cache import Cache
 from slackwater_monitor.history.fetch import History, cluster, collect
 from slackwater_monitor.history.grid import Grid
@@ -77,7 +77,7 @@ def unmeasured(namespaces: Sequence[str]) -> SlackwaterError:
 def write(found: Assessment, folder: Path, prices: Prices | None = None) -> Path:
     """The page and the JSON file; gives the page."""
     folder.mkdir(parents=True, exist_ok=True)
-    values = json.dumps(plain(found, prices), indent=1, ensure_ascii=False)
+    values = json.dumps(jsonable(found, prices), indent=1, ensure_ascii=False)
     (folder / "assessment.json").write_text(values, encoding="utf-8")
     path = folder / "index.html"
     path.write_text(page.render(found), encoding="utf-8")

@@ -6,7 +6,7 @@ answer counts as none, and the sentence says what is wrong with it. What they do
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -22,7 +22,6 @@ Count = Annotated[int, Meta(ge=0, le=10**9)]
 Text = Annotated[str, Meta(max_length=4096)]
 Amounts = Annotated[dict[Text, Number], Meta(max_length=256)]
 Counts = Annotated[dict[Text, Count], Meta(max_length=256)]
-T = TypeVar("T")
 
 
 class BestNode(msgspec.Struct):

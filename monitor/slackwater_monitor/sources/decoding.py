@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from slackwater.errors import SlackwaterError, Unavailable
-from slackwater_cluster.pods.quantities import quantity
+from slackwater_cluster.pods.quantities import parse_quantity
+from slackwater_cluster.timestamps import parse_or_none
 from slackwater_cluster.watch import wire
 from slackwater_monitor.sources.answers import LARGEST
 from slackwater_monitor.sources.views import Amounts, App, Bar, Node, Pool, Queue, Side, Start
@@ -78,12 +79,7 @@ def _name(body: object) -> str:
 
 def amounts(found: Mapping[str, object] | None) -> dict[str, float]:
     """Quantities of a custom resource as numbers."""
-    return {kind: quantity(str(text)) for kind, text in (found or {}).items()}
-
-
-def moment(text: str | None) -> float | None:
-    """A Kubernetes timestamp in Unix seconds."""
-    return datetime.fromisoformat(text).timestamp() if text else None
+    return {kind: parse_quantity(str(text)) for kind, text in (found or {}).items()}
 
 
 def apps_at(now: float) -> Callable[[Body], App]:
@@ -113,14 +109,14 @@ def app(body: Body, now: float | None = None) -> App:
         declared=amounts(status.get("declared")),
         used=amounts(status.get("used")),
         efficiency=status.get("efficiency"),
-        submitted=moment(meta.get("creationTimestamp")),
+        submitted=parse_or_none(meta.get("creationTimestamp")),
         title=spec.get("name", ""),
     )
 
 
 def _age(status: Body, now: float | None) -> float:
     """Seconds since a forecast was written; 0 of an operator that does not say when."""
-    written = moment((status.get("start") or {}).get("at"))
+    written = parse_or_none((status.get("start") or {}).get("at"))
     return max(0.0, now - written) if now is not None and written is not None else 0.0
 
 
@@ -209,7 +205,7 @@ def _sum(one: Amounts, other: Amounts) -> Amounts:
 def plain_node(body: Body) -> Node:
     """A node as the API server tells it: all that is known where there is no extender."""
     status = body.get("status") or {}
-    size = {kind: quantity(str(text)) for kind, text in (status.get("allocatable") or {}).items()}
+    size = {kind: parse_quantity(str(text)) for kind, text in (status.get("allocatable") or {}).items()}
     ready = any(each["type"] == "Ready" and each["status"] == "True" for each in status.get("conditions") or ())
     cordoned = bool((body.get("spec") or {}).get("unschedulable"))
     return Node(name=body["metadata"]["name"], allocatable=size, open=ready and not cordoned, stale=True)

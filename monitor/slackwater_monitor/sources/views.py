@@ -12,7 +12,6 @@ from slackwater_cluster.governance import first_pools
 from slackwater_simulator.charts.amounts import percent, seconds
 
 Amounts = Mapping[str, float]
-NOTHING: Amounts = {}
 LATE = "it has waited for longer than was expected; the operator has not said more since"
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from pathlib import Path
@@ -33,9 +33,10 @@ from pydantic_settings import BaseSettings, CliApp
 
 from slackwater.errors import SlackwaterError, Unavailable
 from slackwater_cluster import names
+from slackwater_cluster.api.contenttypes import MERGE
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.paths import api_path
-from slackwater_cluster.api.session import MERGE, Answer, Session
+from slackwater_cluster.api.session import Answer, Session
 from slackwater_cluster.pods.unbound import UnboundPod, let_go, unbound
 from slackwater_cluster.policies.mutating import HOLDING
 from slackwater_cluster.settings import program, refusing
@@ -201,8 +202,8 @@ class Watchdog:
             log.warning("not let go", pod=f"{pod.namespace}/{pod.name}", trouble=trouble)
         return done
 
-    async def _get(self, path: str, params: Mapping[str, str] | None = None) -> Answer:
-        answer = await self.session.get(path, params, seconds=SECONDS)
+    async def _get(self, path: str) -> Answer:
+        answer = await self.session.get(path, seconds=SECONDS)
         if answer.status == 429 or answer.status >= 500:
             raise Unavailable(answer.message())
         return answer

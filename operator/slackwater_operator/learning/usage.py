@@ -19,7 +19,7 @@ from slackwater.validation import clip
 from slackwater_cluster import names
 from slackwater_cluster.customresources.slackpolicy import Reclaim
 from slackwater_cluster.pods.declared import ceiling
-from slackwater_cluster.pods.quantities import quantity
+from slackwater_cluster.pods.quantities import parse_quantity
 from slackwater_cluster.watch.records import PodRecord
 
 # Tasks remembered per kind of task, and how many there must be before anything is concluded.
@@ -94,7 +94,7 @@ def resized(containers: list[Mapping[str, Any]], native: Resources, wanted: Reso
     for container in containers:
         resources = container.get("resources", {})
         requests = {
-            kind: _raised(kind, quantity(str(asked)), wanted[kind] / native[kind], resources.get("limits", {}))
+            kind: _raised(kind, parse_quantity(str(asked)), wanted[kind] / native[kind], resources.get("limits", {}))
             for kind, asked in resources.get("requests", {}).items()
             if kind in (CPU, MEMORY) and native[kind] > 0
         }
@@ -106,5 +106,5 @@ def resized(containers: list[Mapping[str, Any]], native: Resources, wanted: Reso
 def _raised(kind: str, asked: float, factor: float, limits: Mapping[str, Any]) -> str:
     value = asked * factor
     if kind in limits:
-        value = min(value, quantity(str(limits[kind])))
+        value = min(value, parse_quantity(str(limits[kind])))
     return f"{math.ceil(value * 1000 - 1e-6)}m" if kind == CPU else str(math.ceil(value - 1e-6))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from slackwater.admission.budget import quantity
+from slackwater.admission.budget import in_words
 from slackwater.errors import Unavailable
 from slackwater.ledger.victims import NodeMemory, PressureWatch, RunningTask, near, observe, tried, victim
 from slackwater.resources import MEMORY, Resources
@@ -139,8 +139,8 @@ class PressureRelief:
 
 def sentence(node: str, memory: NodeMemory, task: RunningTask) -> str:
     """Why this one, with the numbers."""
-    used, declared = quantity(MEMORY, task.used), quantity(MEMORY, task.declared)
-    taken, offered = quantity(MEMORY, memory.used), quantity(MEMORY, memory.allocatable)
+    used, declared = in_words(MEMORY, task.used), in_words(MEMORY, task.declared)
+    taken, offered = in_words(MEMORY, memory.used), in_words(MEMORY, memory.allocatable)
     share = 100 * memory.used / memory.allocatable
     return (
         f"uses {used} of memory and declared {declared}; node {node} uses {taken} of {offered} ({share:.1f} %, its "

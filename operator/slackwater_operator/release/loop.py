@@ -60,7 +60,7 @@ STARTS = 1.0
 
 @dataclass
 class ReleaseLoop:
-    """All parts of the loop. `clock` gives Unix seconds, `pause` waits."""
+    """All parts of the loop. `clock` gives Unix seconds."""
 
     cache: OperatorCache
     releaser: Releaser

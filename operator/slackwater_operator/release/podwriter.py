@@ -14,8 +14,9 @@ import msgspec
 from slackwater.errors import Unavailable
 from slackwater.resources import Resources
 from slackwater_cluster import names
+from slackwater_cluster.api.contenttypes import MERGE, STRATEGIC
 from slackwater_cluster.api.paths import api_path
-from slackwater_cluster.api.session import MERGE, STRATEGIC, Answer, Session
+from slackwater_cluster.api.session import Answer, Session
 from slackwater_cluster.pods.gate import lifted
 from slackwater_cluster.pods.requests import native
 from slackwater_cluster.watch import wire

@@ -15,6 +15,7 @@ from slackwater_cluster.apps.size import AppSize
 from slackwater_cluster.customresources import Mode, TrackedAppStatus
 from slackwater_cluster.customresources.trackedapp import Category as Shown
 from slackwater_cluster.customresources.trackedapp import Learned, Phase, PodCounts, Start
+from slackwater_cluster.pods.quantities import as_quantity
 from slackwater_cluster.timestamps import stamp
 from slackwater_operator.cache.apps.apphistory import AppHistory
 from slackwater_operator.cache.apps.appview import AppView
@@ -184,12 +185,4 @@ def written(amounts: Resources, of: Resources = NOTHING) -> Mapping[str, int | s
 
     Every kind in `of` is written, at 0 where there is none left: what is not written is not known to its readers.
     """
-    return {kind: quantity(kind, max(0.0, amounts[kind])) for kind in sorted({*amounts, *of})}
-
-
-def quantity(kind: str, value: float) -> str:
-    """One amount as Kubernetes writes it."""
-    if kind != "cpu":
-        return str(round(value))
-    milli = round(value * 1000)
-    return str(milli // 1000) if milli % 1000 == 0 else f"{milli}m"
+    return {kind: as_quantity(kind, max(0.0, amounts[kind])) for kind in sorted({*amounts, *of})}

@@ -10,7 +10,7 @@ from slackwater.cycle.appverdicts import singular
 from slackwater_cluster.apps.frameworks import Framework
 from slackwater_cluster.customresources import SlackPolicySpec
 from slackwater_cluster.governance import Governance
-from slackwater_cluster.pods.quantities import quantity
+from slackwater_cluster.pods.quantities import parse_quantity
 
 READY = "Ready"
 SOUND = "AsWritten"
@@ -110,8 +110,8 @@ def _range(body: Mapping[str, Any], factors: Mapping[str, float]) -> Iterable[st
             if ratio is not None and factor > 1:
                 yield (
                     f"{where} allows limits of {ratio} × request for {kind}: a task whose {kind} limit is more than "
-                    f"{quantity(str(ratio)) / factor:.3g} × what it declares is refused; raise the ratio, or lower "
-                    f"the ceiling"
+                    f"{parse_quantity(str(ratio)) / factor:.3g} × what it declares is refused; raise the ratio, or "
+                    f"lower the ceiling"
                 )
 
 

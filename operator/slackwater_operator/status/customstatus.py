@@ -13,8 +13,9 @@ from slackwater.cycle.snapshot import App
 from slackwater.errors import Unavailable
 from slackwater.pools.forecastlog import ForecastLog
 from slackwater.pools.pools import Category
+from slackwater_cluster.api.contenttypes import MERGE
 from slackwater_cluster.api.paths import api_path, custom_path
-from slackwater_cluster.api.session import MERGE, Session
+from slackwater_cluster.api.session import Session
 from slackwater_cluster.apps.frameworks import Framework
 from slackwater_cluster.customresources import kind_named
 from slackwater_cluster.timestamps import stamp

@@ -9,8 +9,9 @@ import structlog
 
 from slackwater.cycle.podline.opengate import REST, may_open
 from slackwater.errors import Unavailable
+from slackwater_cluster.api.contenttypes import MERGE
 from slackwater_cluster.api.paths import custom_path
-from slackwater_cluster.api.session import MERGE, Session
+from slackwater_cluster.api.session import Session
 from slackwater_cluster.customresources import AdmissionQueueSpec, Mode, kind_named
 from slackwater_cluster.customresources.admissionqueue import CapacitySource, QueueState
 from slackwater_operator.cache.cache import OperatorCache

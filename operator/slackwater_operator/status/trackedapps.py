@@ -14,11 +14,12 @@ import structlog
 from slackwater.errors import Unavailable
 from slackwater.pools.pools import Category
 from slackwater_cluster import names
+from slackwater_cluster.api.contenttypes import MERGE
 from slackwater_cluster.api.paths import custom_path
-from slackwater_cluster.api.session import MERGE, Session
+from slackwater_cluster.api.session import Session
 from slackwater_cluster.customresources import TrackedAppSpec, TrackedAppStatus
 from slackwater_cluster.customresources.trackedapp import Phase
-from slackwater_cluster.timestamps import moment, stamp
+from slackwater_cluster.timestamps import parse_or_none, stamp
 from slackwater_cluster.watch.records import CustomRecord
 from slackwater_operator.cache.apps.apphistory import Recalled
 from slackwater_operator.cache.apps.appview import AppView
@@ -263,7 +264,9 @@ def recall(records: Iterable[CustomRecord], cache: OperatorCache) -> None:
     for record in sorted(records, key=lambda each: each.created):
         large, whole = record.status.get("category") == Category.LARGE.value, record.status.get("assembled")
         if large or whole:
-            cache.views.histories.recall(_app(record), Recalled(large, moment(whole)), cache.views.get(_app(record)))
+            cache.views.histories.recall(
+                _app(record), Recalled(large, parse_or_none(whole)), cache.views.get(_app(record))
+            )
         learned = record.status.get("learned")
         if isinstance(learned, Mapping):
             cache.views.runs.restore(record.namespace, learned, cache.views.get(_app(record)))

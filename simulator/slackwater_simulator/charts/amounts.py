@@ -16,7 +16,7 @@ def title(kind: str) -> str:
     return TITLES.get(kind, kind)
 
 
-def plain(value: float | None) -> str:
+def rounded(value: float | None) -> str:
     """A number with three digits that count, and never an exponent; what is left over by rounding is 0."""
     if value is None or value != value:  # noqa: PLR0124 - NaN differs from itself
         return "–"
@@ -30,11 +30,11 @@ def amount(kind: str, value: float | None, *, unit: bool = False) -> str:
     """An amount of CPU or memory; with its unit where it stands alone, and there small ones in a smaller unit."""
     size, name = UNITS.get(kind, (1.0, ""))
     if not unit or not name or value is None:
-        return plain(None if value is None else value / size)
+        return rounded(None if value is None else value / size)
     border, part, small = SMALL[kind]
     if NOISE < abs(value) / size < border:
         size, name = part, small
-    said = plain(value / size)
+    said = rounded(value / size)
     return f"{said} {name.removesuffix('s') if said == '1' else name}"
 
 
@@ -51,7 +51,7 @@ def seconds(value: float | None) -> str:
         return "–"
     for limit, size, name in ((120, 1, "s"), (7200, 60, "min"), (172800, 3600, "h"), (float("inf"), 86400, "d")):
         if abs(value) < limit:
-            return f"{plain(value / size)} {name}"
+            return f"{rounded(value / size)} {name}"
     return "–"
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
-from slackwater_simulator.charts.amounts import plain
+from slackwater_simulator.charts.amounts import rounded
 
 Floats = NDArray[np.float64]
 UNITS = ((300.0, 1.0, "s"), (3 * 3600.0, 60.0, "min"), (3 * 86400.0, 3600.0, "h"), (math.inf, 86400.0, "days"))
@@ -50,8 +50,8 @@ def label(value: float) -> str:
     """A tick label: 1,500,000 becomes 1.5M."""
     for limit, size, unit in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
         if abs(value) >= limit:
-            return plain(value / size) + unit
-    return np.format_float_positional(value, 3, fractional=False, trim="-") if abs(value) < 100 else plain(value)
+            return rounded(value / size) + unit
+    return np.format_float_positional(value, 3, fractional=False, trim="-") if abs(value) < 100 else rounded(value)
 
 
 def ticks(low: float, high: float, count: int = 5) -> list[float]:

@@ -246,9 +246,6 @@ def test_memory_is_written_for_people() -> None:
 @pytest.mark.parametrize(
     ("call", "field"),
     [
-        pytest.param(lambda: reservation(float("nan"), 1, 1), "capacity", id="nan-capacity"),
-        pytest.param(lambda: reservation(1, float("inf"), 1), "driver", id="infinite-driver"),
-        pytest.param(lambda: scaled(1, -1, 1), "TotalAMC", id="negative-charge"),
         pytest.param(lambda: admit(cores(-1, 1), RunningMeans(), NOTHING), "app.driver[cpu]", id="negative-driver"),
         pytest.param(lambda: drivers(1, -1, 1), "running[cpu]", id="negative-running"),
         pytest.param(lambda: score(float("nan"), 1), "makespan", id="nan-makespan"),

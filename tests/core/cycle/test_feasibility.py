@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from slackwater.cycle.feasibility import fitting, possible, reachable
+from slackwater.cycle.feasibility import fitting, reachable
 from slackwater.cycle.snapshot import PodGroup, Queue, Snapshot
 from slackwater.resources import Resources
 from slackwater.roles import Role
@@ -47,14 +47,6 @@ def test_the_queue_and_the_pod_both_choose_nodes() -> None:
     assert np.asarray(reachable(snapshot, queue, "")).tolist() == [True, True, True, False]
     assert np.asarray(reachable(snapshot, queue, "gpu")).tolist() == [False, True, False, False]
     assert np.asarray(fitting(snapshot, ANY, pods(2.0, constraints="gpu"))).tolist() == [False, False, False, True]
-
-
-def test_what_is_larger_than_every_node_it_reaches_can_never_run() -> None:
-    """Closed and full nodes may open and empty again; a kind that no node has is nowhere."""
-    assert np.asarray(possible(world(), ANY, pods(8.0))).all()
-    assert not np.asarray(possible(world(), ANY, pods(8.5))).any()
-    device = PodGroup("g", Role.TASK, Resources({"example.com/device": 1}))
-    assert not np.asarray(possible(world(), ANY, device)).any()
 
 
 def test_without_nodes_nothing_is_known_node_by_node() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from slackwater.cycle.audit.recording import KNOWN, decision, plain, record, recorded, value
+from slackwater.cycle.audit.recording import KNOWN, decision, jsonable, record, recorded, value
 from slackwater.cycle.cycle import decide
 from slackwater.cycle.snapshot import App, Order, PodGroup, Pool, Queue, Snapshot
 from slackwater.errors import InvalidInput
@@ -43,7 +43,7 @@ def snapshot(nodes: int = 2) -> Snapshot:
 def test_a_snapshot_comes_back_as_it_was(nodes: int) -> None:
     """Through text and back, every digit and every array."""
     before = snapshot(nodes)
-    after = value(json.loads(json.dumps(plain(before))))
+    after = value(json.loads(json.dumps(jsonable(before))))
     assert after == before
     assert after.nodes.names == before.nodes.names  # type: ignore[union-attr] # both have nodes
     assert np.array_equal(after.nodes.room, before.nodes.room)  # type: ignore[union-attr]
@@ -69,14 +69,14 @@ def test_another_decision_is_noticed() -> None:
 
 def test_defaults_are_not_written() -> None:
     """Most fields of most groups are at their default; leaving them out keeps a line short."""
-    written = plain(PodGroup("t", Role.TASK, Resources(cpu=1.0)))
+    written = jsonable(PodGroup("t", Role.TASK, Resources(cpu=1.0)))
     assert set(written) == {"@", "key", "role", "request"}
 
 
 def test_what_is_not_known_is_named() -> None:
     """A class that joins the snapshot must be added here, and the error says where."""
     with pytest.raises(InvalidInput, match="KNOWN"):
-        plain(object())
+        jsonable(object())
     with pytest.raises(InvalidInput, match="--record"):
         recorded({"snapshot": 1})
 

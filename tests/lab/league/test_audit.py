@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from slackwater_lab.league.audit import PLAYER, moment, read, sender
+from slackwater_cluster.timestamps import parse
+from slackwater_lab.league.audit import PLAYER, read, sender
 
 NOON = "2026-11-16T12:00:"
 
@@ -29,7 +30,7 @@ def _event(
 
 
 def _second(value: float | None) -> float | None:
-    return None if value is None else round(value - moment(f"{NOON}00Z"), 6)
+    return None if value is None else round(value - parse(f"{NOON}00Z"), 6)
 
 
 def test_a_pods_life_is_read_from_the_requests_about_it() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
-from slackwater_cluster.api.session import JSON, STRATEGIC
+from slackwater_cluster.api.contenttypes import JSON, STRATEGIC
 
 pytestmark = [pytest.mark.lab, pytest.mark.bench, pytest.mark.timeout(1800)]
 

@@ -34,8 +34,7 @@ def fabric(hosts: int, bandwidth: float, queued: float = 0.0) -> Fabric:
     """Equal links; `queued` bytes wait on each of them."""
     waiting = np.full((hosts, hosts), queued)
     np.fill_diagonal(waiting, 0.0)
-    flags = np.zeros(hosts, dtype=np.bool_)
-    return Fabric(np.full((hosts, hosts), bandwidth), waiting, flags, np.zeros(hosts, dtype=np.int64))
+    return Fabric(np.full((hosts, hosts), bandwidth), waiting, np.zeros(hosts, dtype=np.int64))
 
 
 def chain(size: float) -> Workload:

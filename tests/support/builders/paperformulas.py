@@ -1,4 +1,4 @@
-"""Formulas of paper 000 that no program needs (decision 0028); its worked examples are checked against them.
+"""Formulas of the papers that no program needs (decision 0028 for 000); their worked examples are checked against them.
 
     prototype  min(min(AR, NC) − ACU, NC − E)      room in the authors' YARN prototype (eqs 5 and 6)
 
@@ -9,6 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slackwater.pools.forecast import cumulative
+
+Floats = NDArray[np.float64]
 
 
 def prototype_room(allowance: float, real: float, containers: float, estimate: float) -> float:
@@ -45,3 +52,16 @@ def node_totals(sides: list[Side]) -> list[float]:
         max(math.floor((side.reserved + side.room) / side.step) * side.step, side.reserved, side.allowance)
         for side in sides
     ]
+
+
+def printed_release(count: float, gamma: float, spread: float, t: float) -> float:
+    """Paper 004, eq 3 as printed: cumulative inside the window and 0 after it.
+
+    Added up every second it counts the same containers again and again.
+    """
+    return cumulative(count, gamma, spread, t) if t <= gamma + spread else 0.0
+
+
+def node_order(priorities: Floats) -> list[int]:
+    """Paper 003: nodes by priority, then by index."""
+    return [int(node) for node in np.argsort(priorities, kind="stable")]

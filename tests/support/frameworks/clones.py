@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from slackwater_cluster import names
-from slackwater_cluster.pods.quantities import quantity
+from slackwater_cluster.pods.quantities import parse_quantity
 
 Object = dict[str, Any]
 OURS = "slackwater.io/"
@@ -162,8 +162,8 @@ def _use(pod: Object) -> dict[str, str]:
     """How much of it simulated nodes pretend to see in use."""
     share, declared = USED[_role(pod)], _declared(pod)
     return {
-        "kwok.x-k8s.io/usage-cpu": f"{round(1000 * share * quantity(declared['cpu']))}m",
-        "kwok.x-k8s.io/usage-memory": str(round(share * quantity(declared["memory"]))),
+        "kwok.x-k8s.io/usage-cpu": f"{round(1000 * share * parse_quantity(declared['cpu']))}m",
+        "kwok.x-k8s.io/usage-memory": str(round(share * parse_quantity(declared["memory"]))),
     }
 
 

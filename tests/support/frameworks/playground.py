@@ -9,7 +9,7 @@ from typing import Any
 
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.client import ApiClient
-from slackwater_cluster.api.session import STRATEGIC
+from slackwater_cluster.api.contenttypes import STRATEGIC
 from slackwater_lab.frameworks import imagefiles, operators, spark
 from slackwater_lab.lab import Lab
 

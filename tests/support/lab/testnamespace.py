@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from slackwater_cluster.api.client import ApiClient
-from slackwater_cluster.api.session import STRATEGIC
+from slackwater_cluster.api.contenttypes import STRATEGIC
 from slackwater_lab.nodes import simulated
 from slackwater_lab.processes.stealtime import Stopwatch
 

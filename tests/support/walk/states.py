@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from slackwater.cycle.audit.recording import plain, record
+from slackwater.cycle.audit.recording import jsonable, record
 from slackwater.cycle.cycle import decide
 from slackwater_cluster.governance import Governance
 from slackwater_operator.cache.snapshot import take_snapshot
@@ -73,7 +73,7 @@ def differences(one: Any, other: Any, where: str = "") -> Iterator[str]:
 
 
 def _view(view: Any) -> Any:
-    return _groups(plain(view.groups)), view.counts, view.priority, view.started, view.submitted, view.size
+    return _groups(jsonable(view.groups)), view.counts, view.priority, view.started, view.submitted, view.size
 
 
 def _by_name(round_: dict[str, Any]) -> dict[str, Any]:

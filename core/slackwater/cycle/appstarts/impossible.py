@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from slackwater.admission.budget import quantity
+from slackwater.admission.budget import in_words
 from slackwater.cycle.appverdicts import Verdict, WaitReason, enlarged
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.podline.earlystart import precedes
@@ -54,7 +54,7 @@ class PossibleApps:
         missing = next((k for k, value in group.request.items() if value > 0 and k not in self._rooms.kinds), None)
         if missing is not None:
             kind, ask, most = missing, group.request[missing], 0.0
-        numbers = {"queue": self._queue.name, "kind": kind, "ask": quantity(kind, ask), "most": quantity(kind, most)}
+        numbers = {"queue": self._queue.name, "kind": kind, "ask": in_words(kind, ask), "most": in_words(kind, most)}
         return Verdict(app.id, WaitReason.TOO_LARGE, numbers, position)
 
     def gang_too_large(self, app: App, position: int) -> Verdict | None:

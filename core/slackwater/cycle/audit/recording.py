@@ -35,7 +35,7 @@ KNOWN: Mapping[str, type] = {
 
 def record(snapshot: Snapshot, decided: Round) -> dict[str, Any]:
     """One round: what it saw and what it decided."""
-    return {"snapshot": plain(snapshot), "decision": decision(decided)}
+    return {"snapshot": jsonable(snapshot), "decision": decision(decided)}
 
 
 def recorded(line: Mapping[str, Any]) -> tuple[Snapshot, dict[str, Any]]:
@@ -79,7 +79,7 @@ def _compared(key: str, then: Any, now: Any) -> tuple[Any, Any]:
     return {app: said[0] for app, said in then.items()}, {app: said[0] for app, said in now.items()}
 
 
-def plain(thing: object) -> Any:
+def jsonable(thing: object) -> Any:
     """A value as JSON can hold it."""
     if isinstance(thing, Enum):
         return {"@": "value", "of": type(thing).__name__, "is": thing.value}
@@ -96,16 +96,16 @@ def _compound(thing: object) -> Any:
     if isinstance(thing, Mapping):
         return _map(thing)
     if isinstance(thing, Sequence):
-        return [plain(each) for each in thing]
+        return [jsonable(each) for each in thing]
     if not is_dataclass(thing) or type(thing).__name__ not in KNOWN:
         name = type(thing).__name__
         raise InvalidInput("recording", f"{name} is not known here", "add it to KNOWN in cycle.audit.recording")
     shown = [each for each in fields(thing) if each.repr and not _default(each, getattr(thing, each.name))]
-    return {"@": type(thing).__name__, **{each.name: plain(getattr(thing, each.name)) for each in shown}}
+    return {"@": type(thing).__name__, **{each.name: jsonable(getattr(thing, each.name)) for each in shown}}
 
 
 def value(written: Any) -> Any:
-    """The value that `plain` wrote; sequences come back as tuples."""
+    """The value that `jsonable` wrote; sequences come back as tuples."""
     if isinstance(written, list):
         return tuple(value(each) for each in written)
     if not isinstance(written, dict):
@@ -129,8 +129,8 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any], str], Any]] = {
 
 def _map(thing: Mapping[Any, Any]) -> dict[str, Any]:
     if all(type(key) is str for key in thing) and "@" not in thing:
-        return {key: plain(each) for key, each in thing.items()}
-    return {"@": "map", "items": [[plain(key), plain(each)] for key, each in thing.items()]}
+        return {key: jsonable(each) for key, each in thing.items()}
+    return {"@": "map", "items": [[jsonable(key), jsonable(each)] for key, each in thing.items()]}
 
 
 def _default(each: Field[Any], found: object) -> bool:

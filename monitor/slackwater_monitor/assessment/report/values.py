@@ -25,7 +25,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 DECILES = tuple(round(0.05 * step, 2) for step in range(1, 20))
 
 
-def plain(found: Assessment, prices: Prices | None = None) -> dict[str, Any]:
+def jsonable(found: Assessment, prices: Prices | None = None) -> dict[str, Any]:
     """Everything, in cores, bytes, seconds and shares from 0 to 1; where there are prices, US dollars too."""
     money = {"idle": {"a_month": idle_month(found, prices), **asdict(prices)}} if prices else {}
     return money | {

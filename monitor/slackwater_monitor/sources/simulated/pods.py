@@ -12,7 +12,6 @@ from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.results.status import DONE, DRIVER, REFUSED
 from slackwater_simulator.workload.workload import Job, Stage
 
-Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Key = tuple[int, int]  # job and stage
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -61,8 +61,3 @@ def room_meter(kind: str, room: Amounts, asked: Amounts, most: float) -> Markup:
     free, need = float(room.get(kind, 0.0)), float(asked.get(kind, 0.0))
     words = f"{title(kind)}: room for {amount(kind, free, unit=True)}, {amount(kind, need, unit=True)} asked"
     return meter(words, [("used" if free >= need else "wait", free)], max(most, need), mark=need)
-
-
-def largest(nodes: Mapping[str, Amounts], kind: str) -> float:
-    """The most that any of them has of a kind."""
-    return max((float(each.get(kind, 0.0)) for each in nodes.values()), default=0.0)

@@ -1,6 +1,6 @@
 """HaSTE and HaSTE-A alone (paper 001): a node is filled by fitness and urgency, and at the cold start by a knapsack.
 
-The core chooses (`knapsack`, `assignment`); here its inputs are read off the world: what is left of the node, what each
+The core chooses (`knapsack`, `nodefill`); here its inputs are read off the world: what is left of the node, what each
 stage has assigned, holds and has done.
 """
 

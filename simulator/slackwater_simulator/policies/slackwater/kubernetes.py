@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SlackwaterOnKubernetes(Gatekept):
-    """The whole composition. Options are the parts of `parts.Parts`, by name."""
+    """The whole composition. Options are the parts of `options.Parts`, by name."""
 
     # Seconds between two rounds, and releases per second: each costs the API server two writes.
     interval = 0.2

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Gatekept(Scheduler):
-    """Options are the parts of `parts.Parts`, by name. Subclasses say what a round does."""
+    """Options are the parts of `options.Parts`, by name. Subclasses say what a round does."""
 
     learns = True
     interval = 1.0  # seconds between two rounds, at the least

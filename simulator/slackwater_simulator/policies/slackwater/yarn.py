@@ -30,7 +30,7 @@ Shape = tuple[float, ...]
 
 
 class SlackwaterOnYarn(Gatekept):
-    """The whole composition. Options are the parts of `parts.Parts`, by name."""
+    """The whole composition. Options are the parts of `options.Parts`, by name."""
 
     # Seconds a released container may wait for a node before it goes back: a few heartbeats.
     timeout = 5.0

@@ -1,7 +1,7 @@
 """A contended hour of a shared batch cluster: a few large apps, many small ones, more asked for than there is.
 
 Case `hour` is ordinary work that arrives all the time. Case `nine` is what schedules do to clusters at the full hour:
-many apps at the same minute, each a driver that needs its tasks. Use over request is Borg-like (`models`).
+many apps at the same minute, each a driver that needs its tasks. Use over request is Borg-like (`imputation`).
 """
 
 from __future__ import annotations

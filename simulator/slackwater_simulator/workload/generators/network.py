@@ -28,7 +28,6 @@ class Fabric:
 
     bandwidth: NDArray[np.float64]  # bytes/s of each pair (the paper's BPre)
     queued: NDArray[np.float64]  # bytes already assigned to each pair (the paper's Trans)
-    hot: NDArray[np.bool_]
     rack: NDArray[np.int64]
 
 
@@ -69,4 +68,4 @@ def fabric(mbit: float, *, seed: int = 0, hosts: int = HOSTS) -> Fabric:
     queued = np.zeros((hosts, hosts))
     queued[:, hot] = HOT_QUEUE
     np.fill_diagonal(queued, 0.0)
-    return Fabric(bandwidth, queued, hot, np.arange(hosts) // RACK)
+    return Fabric(bandwidth, queued, np.arange(hosts) // RACK)

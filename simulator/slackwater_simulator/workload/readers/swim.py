@@ -1,6 +1,6 @@
 """SWIM logs: one MapReduce job a line, tab separated: id, submit s, gap s, input, shuffle and output bytes.
 
-A line holds only bytes, so task counts, durations, requests and use come from `models`.
+A line holds only bytes, so task counts, durations, requests and use come from `imputation`.
 """
 
 from __future__ import annotations
