@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -278,32 +278,6 @@ class DegradedMode:
     def over(self) -> bool:
         """Whether it was away long enough to go on without it."""
         return self.since is not None and self.clock() - self.since >= self.patience
-
-
-def declared_sums(
-    wishes: Iterable[PlaceRequest],
-    requests: Mapping[str, Resources],
-    free: Mapping[str, Resources],
-    allowed: Callable[[str, str], bool],
-) -> Placement:
-    """Without the extender: each pod in turn onto the node with the most left that holds its declared request.
-
-    `free` is allocatable less the declared sums of every node; no overcommit, so nothing measured is needed.
-    """
-    left = dict(free)
-    placed: dict[str, str] = {}
-    refused: dict[str, str] = {}
-    for each in wishes:
-        request = requests[each.uid]
-        names = left if each.nodes is None else [name for name in each.nodes if name in left]
-        fitting = [n for n in names if n not in each.avoid and request.fits(left[n]) and allowed(each.uid, n)]
-        if not fitting:
-            refused[each.uid] = "no node has the declared amount free"
-            continue
-        best = max(fitting, key=lambda name: (left[name]["cpu"], name))
-        left[best] = left[best] - request
-        placed[each.uid] = best
-    return Placement(placed, refused, reserved=False)
 
 
 def _node_use(said: Mapping[str, Any]) -> NodeUse:

@@ -17,7 +17,6 @@ from slackwater_operator.release.extenderclient import (
     PlaceRequest,
     Reservation,
     Usage,
-    declared_sums,
 )
 
 
@@ -168,16 +167,6 @@ def test_grace_counts_from_the_first_failure() -> None:
     assert grace.over
     grace.well()
     assert not grace.over
-
-
-def test_declared_sums_never_overfill_a_node() -> None:
-    """Each pod takes from the node it gets; avoided and forbidden nodes are left out."""
-    wishes = [PlaceRequest("a"), PlaceRequest("b"), PlaceRequest("c", avoid=("n2",)), PlaceRequest("d", nodes=("n3",))]
-    requests = {wish.uid: Resources(cpu=2) for wish in wishes}
-    free = {"n1": Resources(cpu=3), "n2": Resources(cpu=4), "n3": Resources(cpu=8)}
-    found = declared_sums(wishes, requests, free, lambda uid, node: not (node == "n3" and uid != "d"))
-    assert found.placed == {"a": "n2", "b": "n1", "d": "n3"}
-    assert list(found.refused) == ["c"]
 
 
 async def test_use_of_nodes_comes_only_where_it_is_asked_for(server: Any) -> None:
