@@ -24,14 +24,7 @@ from slackwater.placement.rowmasks import common, narrowed, rows_of
 from slackwater.resources import Kinds, Resources, needed_by
 from slackwater.roles import Role
 from slackwater_cluster import names
-from slackwater_cluster.pods.nodefit import in_time
-from slackwater_cluster.watch.records import PodRecord
-from slackwater_cluster.watch.timeslices import slices
-from slackwater_extender.cache import conversion
-from slackwater_extender.cache.cache import ClusterCache
-from slackwater_extender.cache.refusedpods import Unschedulable
-from slackwater_extender.scheduling.decisionlog import DecisionLog, Numbers, Result
-from slackwater_extender.scheduling.placewire import (
+from slackwater_cluster.extenderapi import (
     Placed,
     PlaceItem,
     PlaceReply,
@@ -39,6 +32,13 @@ from slackwater_extender.scheduling.placewire import (
     Refusing,
     ReserveRequest,
 )
+from slackwater_cluster.pods.nodefit import in_time
+from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.watch.timeslices import slices
+from slackwater_extender.cache import conversion
+from slackwater_extender.cache.cache import ClusterCache
+from slackwater_extender.cache.refusedpods import Unschedulable
+from slackwater_extender.scheduling.decisionlog import DecisionLog, Numbers, Result
 
 SLICE = 200  # pods looked up per hold of the lock
 
@@ -58,7 +58,7 @@ class Placer:
 
     def place(self, request: PlaceRequest) -> PlaceReply:
         """Decide a whole batch. If that fails, pods without an outcome have what was reserved for them before."""
-        reply, wanted = PlaceReply(), dict[str, _Wanted]()
+        reply, wanted = PlaceReply([], []), dict[str, _Wanted]()
         try:
             self._place(request, wanted, reply)
         except Exception:

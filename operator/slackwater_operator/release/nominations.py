@@ -23,7 +23,7 @@ from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlight, PodState
 from slackwater_operator.cache.refusals import Vain
 from slackwater_operator.release.batch import moves
-from slackwater_operator.release.extenderclient import PlaceRequest, Reservation
+from slackwater_operator.release.extenderclient import PlacementWish, Reservation
 from slackwater_operator.release.podwriter import WATCH_DELAY
 from slackwater_operator.release.releasewriter import ReleaseWriter
 
@@ -194,7 +194,7 @@ class Nominations:
 
         They keep that much room, but no node: what they search for is another one.
         """
-        home = [PlaceRequest(pod.uid, submitted=pod.created, nodes=(way.node,)) for pod, way in lost if way.node]
+        home = [PlacementWish(pod.uid, submitted=pod.created, nodes=(way.node,)) for pod, way in lost if way.node]
         found = (await self.places.place(home)).placed if home else {}
         await self.places.reserve([Reservation(pod.uid, pod.declared) for pod, _ in lost if pod.uid in found])
         return found.keys()

@@ -37,7 +37,7 @@ from slackwater_operator.release.extenderclient import (
     DegradedMode,
     Placement,
     PlacementSource,
-    PlaceRequest,
+    PlacementWish,
     Reservation,
     wish,
 )
@@ -274,7 +274,7 @@ class Releaser:
         ]
 
     async def _place(
-        self, outlook: Outlook, wishes: Sequence[PlaceRequest], unplaced: Sequence[Reservation]
+        self, outlook: Outlook, wishes: Sequence[PlacementWish], unplaced: Sequence[Reservation]
     ) -> Placement | None:
         # HaSTE-A's factor of this round, the largest of its queues: where no app iterates it weighs nothing.
         alpha = max(outlook.round.alphas.values(), default=0.0)
@@ -292,7 +292,7 @@ class Releaser:
         self._well(self.rooms)
         return placement
 
-    def _alone(self, wishes: Sequence[PlaceRequest]) -> Placement:
+    def _alone(self, wishes: Sequence[PlacementWish]) -> Placement:
         """Without the extender: by what pods declare, of what nodes have left by declared sums."""
         node_requests, index = self.cache.node_requests, self.cache.index
         pods = {each.uid: pod for each in wishes if (pod := index.pod(each.uid)) is not None}

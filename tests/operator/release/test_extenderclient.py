@@ -1,9 +1,10 @@
 """The extender's HTTP API as the operator calls it, against a server that answers like it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import numpy as np
+import orjson
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
@@ -14,7 +15,7 @@ from slackwater_operator.release.extenderclient import (
     DegradedMode,
     Extender,
     NodeUse,
-    PlaceRequest,
+    PlacementWish,
     Reservation,
     Usage,
 )
@@ -81,7 +82,7 @@ async def server() -> AsyncIterator[Any]:
 async def test_place_returns_nodes_and_reasons(server: Any) -> None:
     """Both come back by uid; what orders the batch goes along."""
     async with Extender(str(server.make_url(""))) as extender:
-        found = await extender.place([PlaceRequest("p", urgency=2.0, avoid=("b",)), PlaceRequest("bad")])
+        found = await extender.place([PlacementWish("p", urgency=2.0, avoid=("b",)), PlacementWish("bad")])
     assert found.placed == {"p": "a"}
     assert found.refused == {"bad": "no room"}
     assert server.asked[0]["pods"][0]["avoid"] == ["b"]
@@ -92,9 +93,9 @@ async def test_place_returns_nodes_and_reasons(server: Any) -> None:
 async def test_the_nodes_of_a_queue_are_sent_once(server: Any) -> None:
     """Thousands of names for each of hundreds of pods would be a body of many megabytes."""
     own = tuple(f"n{number}" for number in range(1000))
-    wishes = [PlaceRequest(f"p{number}", nodes=own) for number in range(50)]
+    wishes = [PlacementWish(f"p{number}", nodes=own) for number in range(50)]
     async with Extender(str(server.make_url(""))) as extender:
-        await extender.place([*wishes, PlaceRequest("free"), PlaceRequest("home", nodes=("n7",))])
+        await extender.place([*wishes, PlacementWish("free"), PlacementWish("home", nodes=("n7",))])
     (body,) = server.asked
     assert list(body["selections"].values()) == [list(own), ["n7"]]
     told = {pod["uid"]: body["selections"].get(pod.get("selection")) for pod in body["pods"]}
@@ -134,6 +135,61 @@ async def test_an_answer_without_rooms_is_unavailable(server: Any) -> None:
     async with Extender(str(server.make_url("/odd"))) as extender:
         with pytest.raises(Unavailable, match="cannot be read"):
             await extender.rooms()
+
+
+CALLS: dict[str, Callable[[Extender], Awaitable[object]]] = {
+    "place": lambda extender: extender.place([PlacementWish("p")]),
+    "reserve": lambda extender: extender.reserve([Reservation("p", Resources(cpu=1))]),
+    "unreserve": lambda extender: extender.unreserve(["p"]),
+    "rooms": lambda extender: extender.rooms(),
+    "wakeups": lambda extender: extender.wakeups(0),
+    "freed": lambda extender: extender.freed(0),
+    "usage": lambda extender: extender.usage(nodes=True),
+}
+ROOMS = {
+    "kinds": ["cpu", "memory"], "ceiling": [1.0, 1.0], "names": ["a"], "open": [True], "reserved": [],
+    "total": [[8, 32]], "room": [[8, 32]], "native": [[8, 32]], "requested": [[8, 32]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", CALLS)
+@pytest.mark.parametrize("answer", [b"{}", b"[]", b"no JSON", b'{"next": "\xff"}', b"[" * 5000])
+async def test_an_answer_that_cannot_be_read_is_unavailable(path: str, answer: bytes) -> None:
+    """Whatever was asked: an extender of another version, or somebody else in its place, is away rather than wrong."""
+    await refuses(path, answer)
+
+
+@pytest.mark.parametrize(
+    ("path", "answer"),
+    [
+        pytest.param("place", {"placed": [{"uid": "p"}], "refused": []}, id="no node"),
+        pytest.param("place", {"placed": [], "refused": [{"uid": "p", "reason": "", "needs": 1}]}, id="no needs"),
+        pytest.param("wakeups", {"next": "soon", "pods": []}, id="no number"),
+        pytest.param("usage", {"pods": {"p": {"cpu": "much"}}}, id="no amount"),
+        pytest.param("usage", {"pods": {}, "nodes": {"n": {"used": {}}}}, id="no time"),
+        pytest.param("rooms", {**ROOMS, "room": [[8]]}, id="a kind short"),
+        pytest.param("rooms", {**ROOMS, "native": []}, id="a node short"),
+        pytest.param("rooms", {**ROOMS, "open": [True, True]}, id="a node too many"),
+        pytest.param("rooms", {**ROOMS, "ceiling": [1.0]}, id="a ceiling short"),
+        pytest.param("rooms", {**ROOMS, "reserved": [{"namespace": "team"}]}, id="nothing declared"),
+    ],
+)
+async def test_an_answer_in_which_something_is_missing_is_unavailable(path: str, answer: dict[str, Any]) -> None:
+    """Half an answer is none."""
+    await refuses(path, orjson.dumps(answer))
+
+
+async def refuses(path: str, answer: bytes) -> None:
+    """Ask a server that says this to everything."""
+
+    async def say(_: web.Request) -> web.Response:
+        return web.Response(body=answer, content_type="application/json")
+
+    app = web.Application()
+    app.router.add_route("*", f"/v1/{path}", say)
+    async with TestServer(app) as running, Extender(str(running.make_url(""))) as extender:
+        with pytest.raises(Unavailable, match=f"/v1/{path} cannot be read"):
+            await CALLS[path](extender)
 
 
 async def test_every_trouble_is_unavailable(server: Any) -> None:
@@ -184,4 +240,4 @@ async def test_extender_without_usage_is_unavailable_for_that_alone(server: Any)
     async with Extender(str(server.make_url(""))) as extender:
         with pytest.raises(Unavailable, match="404"):
             await extender.usage()
-        assert (await extender.place([PlaceRequest("p")])).placed == {"p": "a"}
+        assert (await extender.place([PlacementWish("p")])).placed == {"p": "a"}
