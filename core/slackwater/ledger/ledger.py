@@ -25,7 +25,7 @@ from slackwater.estimation.calibration import Calibration
 from slackwater.estimation.podmatrix import NOWHERE
 from slackwater.estimation.vectorized import NodeEstimates
 from slackwater.ledger.claimcharge import cost, kindred, successors, weights, whole_app
-from slackwater.ledger.learnedcodec import Learned
+from slackwater.ledger.learnedstate import Learned
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.oomorder import OomOrder
 from slackwater.ledger.podindex import PodIndex
@@ -311,7 +311,7 @@ class Ledger:
         return {} if margins is None else {self.terms.kinds[k]: it.calibration for k, it in margins.kinds.items()}
 
     def learned(self, most: int | None = None) -> Learned:
-        """What takes long to learn, for a ledger to come (`learned.encode`): of so many apps, None for all of them."""
+        """What takes long to learn, for a ledger to come: of so many apps, None for all of them."""
         return self._intake.learned(most)
 
     def remember(self, learned: Learned) -> None:

@@ -24,8 +24,7 @@ from slackwater.estimation.peaks import Peaks, scaled
 from slackwater.estimation.podmatrix import blocks
 from slackwater.estimation.staleness import Staleness
 from slackwater.estimation.vectorized import Measure, NodeEstimates
-from slackwater.ledger.learnedcodec import Learned, LearnedRisk
-from slackwater.ledger.learnedstate import collect, restore
+from slackwater.ledger.learnedstate import Learned, LearnedRisk, collect, restore
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.podindex import PodIndex
 from slackwater.ledger.riskreserve import RiskMargins
