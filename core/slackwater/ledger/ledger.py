@@ -386,7 +386,7 @@ class Ledger:
 
     def _expected(self, claim: PodClaim, app: int) -> tuple[Floats | None, Floats | None]:
         """Floor and cap of a new pod; drivers have neither."""
-        return (None, None) if claim.driver else self._intake.of_new_pod(app, np.array(claim.charged))
+        return (None, None) if claim.driver else self._intake.bounds.of_new_pod(app, np.array(claim.charged))
 
     def _find_home(self, claim: PodClaim) -> None:
         waiting = self._homeless.get(claim.node)
