@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-def kindred(claim: PodClaim, kinds: Kinds) -> str:
+def usage_key(claim: PodClaim, kinds: Kinds) -> str:
     """Under what name a pod's use is learned: its app's tasks, or drivers, of the same size. Stages differ in size."""
     if not claim.app:
         return ""
@@ -24,16 +24,16 @@ def kindred(claim: PodClaim, kinds: Kinds) -> str:
     return f"{name} as driver" if claim.driver else name
 
 
-def whole_app(claim: PodClaim) -> str:
+def app_key(claim: PodClaim) -> str:
     """Under what name it is kept that pods of an app were ended for their memory: without the stage of `app/stage`."""
     return claim.app.rpartition("/")[0] or claim.app
 
 
-def successors(claim: PodClaim, kinds: Kinds) -> str:
+def oom_key(claim: PodClaim, kinds: Kinds) -> str:
     """Under what name it is kept that a pod was ended for its memory. A driver's end says nothing of tasks its size."""
     if claim.driver and claim.app:
         return f"{sized(claim.app, claim.charged, kinds)} driver"
-    return kindred(claim, kinds)
+    return usage_key(claim, kinds)
 
 
 # What a pod does not ask for is left out, so that a name stays the same whatever kinds nodes bring, in whatever order.

@@ -193,7 +193,7 @@ class SampleIntake:
             self.peaks.learn(self._pods.apps[told], peaks, ramps)
 
     def outgrown(self, app: int, declared: Floats) -> None:
-        """A pod of the app was killed for its memory: from now on its likes count as much more for all their lives."""
+        """A pod of the app was killed for its memory: from now on its pods count as much more for all their lives."""
         peaks, _ = self.peaks.expected(app)
         peak = np.where(self._strict, np.maximum(peaks, OUTGROWN * declared), peaks)
         self.peaks.learn(np.array([app], np.intp), peak[None, :], np.where(self._strict, FOR_LIFE, 0.0)[None, :])
