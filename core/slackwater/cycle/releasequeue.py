@@ -118,7 +118,7 @@ class ReleaseQueue:
 
     def _leads(self, members: Sequence[int]) -> bool:
         """Whether these rows are one driver, which has to leave the gang that follows it the nodes it needs."""
-        return [(self.rows[row].group.role, self._left[row]) for row in members] == [(Role.DRIVER, 1)]
+        return [(self.rows[row].group.driver, self._left[row]) for row in members] == [(True, 1)]
 
     def lend(self, headroom: Mapping[Category, float]) -> None:
         """What is left of the room is for whoever is there: pools close no more than this."""

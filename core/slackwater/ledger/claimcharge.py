@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -16,43 +15,31 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?"
-_EARLIER = re.compile(rf"(?P<app>.*) \((?P<amounts>{_NUMBER}(?:,|(?:, {_NUMBER})+))\)(?P<role>| as driver| driver)")
 
-
-def kindred(claim: PodClaim, kinds: Kinds) -> str:
+def usage_key(claim: PodClaim, kinds: Kinds) -> str:
     """Under what name a pod's use is learned: its app's tasks, or drivers, of the same size. Stages differ in size."""
     if not claim.app:
         return ""
-    name = _sized(claim.app, claim.charged, kinds)
+    name = sized(claim.app, claim.charged, kinds)
     return f"{name} as driver" if claim.driver else name
 
 
-def whole_app(claim: PodClaim) -> str:
+def app_key(claim: PodClaim) -> str:
     """Under what name it is kept that pods of an app were ended for their memory: without the stage of `app/stage`."""
     return claim.app.rpartition("/")[0] or claim.app
 
 
-def successors(claim: PodClaim, kinds: Kinds) -> str:
+def oom_key(claim: PodClaim, kinds: Kinds) -> str:
     """Under what name it is kept that a pod was ended for its memory. A driver's end says nothing of tasks its size."""
     if claim.driver and claim.app:
-        return f"{_sized(claim.app, claim.charged, kinds)} driver"
-    return kindred(claim, kinds)
-
-
-def renamed(name: str, kinds: Kinds) -> str:
-    """The name of today for one that an earlier version wrote: the amounts of all kinds, in the order they came in."""
-    found = _EARLIER.fullmatch(name)
-    amounts = tuple(map(float, found["amounts"].rstrip(",").split(", "))) if found else ()
-    # Kinds that came after it was written stand at the end.
-    if not found or len(amounts) > len(kinds):
-        return name
-    return _sized(found["app"], amounts, kinds[: len(amounts)]) + found["role"]
+        return f"{sized(claim.app, claim.charged, kinds)} driver"
+    return usage_key(claim, kinds)
 
 
 # What a pod does not ask for is left out, so that a name stays the same whatever kinds nodes bring, in whatever order.
 @lru_cache(maxsize=8192)
-def _sized(app: str, charged: Amounts, kinds: Kinds) -> str:
+def sized(app: str, charged: Amounts, kinds: Kinds) -> str:
+    """An app's name and the size of its pods."""
     named = sorted(zip(kinds, charged, strict=True))
     return " ".join([app, *(f"{kind}={amount}" for kind, amount in named if amount)])
 

@@ -1,7 +1,13 @@
-"""Between what a ledger has learned and the form in which it outlives the process (`learned`)."""
+"""What a ledger has learned, as values that whoever keeps them may write down, and back.
+
+Three things take longer to learn than anything else a restart rebuilds: what the pods of an app came to use (`peaks`),
+how much more settled pods came to use (`growth`), and how far nodes went beyond what was expected (`calibration`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,14 +15,38 @@ import numpy as np
 from slackwater.estimation.calibration import Kept
 from slackwater.estimation.growth import Growth
 from slackwater.estimation.peaks import Peaks
-from slackwater.ledger.learnedcodec import Learned, LearnedRisk
 from slackwater.ledger.riskreserve import RiskMargins
 from slackwater.ledger.types import LedgerConfig
+from slackwater.resources import Kinds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedRisk:
+    """Of one kind: how far nodes went beyond what was expected of them."""
+
+    risk: float
+    horizon: float  # seconds; scores of another horizon say nothing
+    scores: Floats
+    kept: Kept = field(default_factory=Kept)
+    machines: Mapping[str, Kept] = field(default_factory=dict)  # by type
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """All of it: lessons of pods by app, as pod × (peak, ramp) × kind; ratios as kind × pod."""
+
+    kinds: Kinds
+    apps: Mapping[str, Floats]  # asked for last first
+    ratios: Floats
+    risks: Mapping[str, LearnedRisk] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.apps or self.risks or (self.ratios != 1.0).any())
 
 
 def collect(

@@ -24,8 +24,8 @@ from slackwater.errors import UnknownName
 from slackwater.estimation.calibration import Calibration
 from slackwater.estimation.podmatrix import NOWHERE
 from slackwater.estimation.vectorized import NodeEstimates
-from slackwater.ledger.claimcharge import cost, kindred, successors, weights, whole_app
-from slackwater.ledger.learnedcodec import Learned
+from slackwater.ledger.claimcharge import app_key, cost, oom_key, usage_key, weights
+from slackwater.ledger.learnedstate import Learned
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.oomorder import OomOrder
 from slackwater.ledger.podindex import PodIndex
@@ -124,7 +124,7 @@ class Ledger:
             return
         # The common case: a container that was not there before changes nothing that is charged.
         slot = self._pods.slots[uid]
-        self._pods.enter(slot, claim, self._kindred(claim))
+        self._pods.enter(slot, claim, self._usage_id(claim))
 
     def remove(self, uid: str, *, cut_short: bool = False) -> PodClaim | None:
         """The pod finished or was deleted: eq. 4 gives back the residue at once. An unknown pod is no error.
@@ -147,11 +147,11 @@ class Ledger:
         self._estimates.finish(slot)
         self._pods.forget(slot)
         self._expiry.pop(uid, None)
-        self._find_home(claim)
+        self._forget_homeless(claim)
         return claim
 
     def evicted(self, claim: PodClaim) -> None:
-        """A kubelet ended the pod because memory ran out: its likes are expected to use twice what they declare.
+        """A kubelet ended the pod because memory ran out: its app is expected to use twice what it declares.
 
         Often it is gone before a sample has seen what it used. Which of an app's pods a kubelet chooses is chance, so
         that the app is remembered, too.
@@ -159,23 +159,23 @@ class Ledger:
         if claim.managed and claim.app:
             self._outgrown(claim)
             nothing = np.zeros(len(claim.charged))
-            self._intake.outgrown(self._intake.peaks.identify(whole_app(claim)), nothing)
+            self._intake.outgrown(self._intake.peaks.identify(app_key(claim)), nothing)
 
     def _outgrown(self, claim: PodClaim) -> None:
-        """The pod's likes are expected to use twice what they declare."""
-        self._intake.outgrown(self._intake.peaks.identify(successors(claim, self.terms.kinds)), np.array(claim.charged))
+        """Pods of its app and size are expected to use twice what they declare."""
+        self._intake.outgrown(self._intake.peaks.identify(oom_key(claim, self.terms.kinds)), np.array(claim.charged))
 
     def expected(self, claim: PodClaim) -> Floats:
-        """What a pod is expected to come to use: what it declares, or of strict kinds its likes' peak if it is more."""
+        """What a pod is expected to come to use: what it declares, or of strict kinds its app's peak if more."""
         declared, peaks = np.array(claim.charged), self._intake.peaks
         if not peaks or not claim.managed:
             return declared
-        peak, _ = peaks.expected(peaks.find(successors(claim, self.terms.kinds)))
+        peak, _ = peaks.expected(peaks.find(oom_key(claim, self.terms.kinds)))
         return np.where(self._rooms.strict, np.maximum(declared, peak), declared)
 
     def killed(self, claim: PodClaim) -> bool:
         """Whether a kubelet ended a pod of this one's app because memory ran out."""
-        return self._intake.was_outgrown(self._intake.peaks.find(whole_app(claim)))
+        return self._intake.was_outgrown(self._intake.peaks.find(app_key(claim)))
 
     def without_tasks(self) -> Floats:
         """What each node has beside drivers and pods of others, node × kind: tasks find it once tasks have ended."""
@@ -311,7 +311,7 @@ class Ledger:
         return {} if margins is None else {self.terms.kinds[k]: it.calibration for k, it in margins.kinds.items()}
 
     def learned(self, most: int | None = None) -> Learned:
-        """What takes long to learn, for a ledger to come (`learned.encode`): of so many apps, None for all of them."""
+        """What takes long to learn, for a ledger to come: of so many apps, None for all of them."""
         return self._intake.learned(most)
 
     def remember(self, learned: Learned) -> None:
@@ -326,9 +326,9 @@ class Ledger:
             raise UnknownName("uid", uid, ["a pod that was placed or put before"])
         return claim
 
-    def _kindred(self, claim: PodClaim) -> int:
+    def _usage_id(self, claim: PodClaim) -> int:
         """The id of those that the pod's use is learned with."""
-        return self._intake.peaks.identify(kindred(claim, self.terms.kinds))
+        return self._intake.peaks.identify(usage_key(claim, self.terms.kinds))
 
     def _enter(self, claim: PodClaim) -> None:
         held = self.claim(claim.uid)
@@ -336,7 +336,7 @@ class Ledger:
             return
         claim.check(self.terms.kinds)
         row = self._nodes.index.get(claim.node, NOWHERE)
-        app = self._kindred(claim)
+        app = self._usage_id(claim)
         if held is None:
             slot = self._estimates.add(row, *self._fresh(claim), *self._expected(claim, app))
             self._intake.begin(slot)
@@ -364,7 +364,7 @@ class Ledger:
         moved = claim.node != held.node
         if moved:
             self._rooms.touch(self._estimates.pods.row_of(slot))
-            self._find_home(held)
+            self._forget_homeless(held)
             self._estimates.move(slot, row)
         # A container that is down, new or elsewhere has yet to show what it uses.
         if moved or held.started not in (None, claim.started):
@@ -378,7 +378,7 @@ class Ledger:
         self._estimates.resize(slot, *self._fresh(claim))
         self._estimates.renew(slot)
         self._intake.begin(slot)
-        self._estimates.bound(slot, *self._expected(claim, self._kindred(claim)))
+        self._estimates.bound(slot, *self._expected(claim, self._usage_id(claim)))
 
     def _fresh(self, claim: PodClaim) -> tuple[Floats, Floats]:
         """What a pod adds before it is measured: a driver, what it is placed by."""
@@ -386,9 +386,10 @@ class Ledger:
 
     def _expected(self, claim: PodClaim, app: int) -> tuple[Floats | None, Floats | None]:
         """Floor and cap of a new pod; drivers have neither."""
-        return (None, None) if claim.driver else self._intake.of_new_pod(app, np.array(claim.charged))
+        return (None, None) if claim.driver else self._intake.bounds.of_new_pod(app, np.array(claim.charged))
 
-    def _find_home(self, claim: PodClaim) -> None:
+    def _forget_homeless(self, claim: PodClaim) -> None:
+        """The pod waits no longer for the node that it names to be known."""
         waiting = self._homeless.get(claim.node)
         if waiting is not None:
             waiting.discard(claim.uid)

@@ -137,6 +137,7 @@ class RoomTable:
         self._margins, self._floor = margins, floor
         self._order = order if order is not None and order.kind >= 0 and floor else None
         self.strict: NDArray[np.bool_] = np.array([kind not in COMPRESSIBLE for kind in kinds], np.bool_)
+        self._hard: list[bool] = self.strict.tolist()  # the same as plain values
         self._kinds, self._nodes, self._estimates, self._freshness = kinds, nodes, estimates, freshness
         self._table: NodeTable | None = None
         self._of: Floats = nodes.total  # the arrays of nodes that everything here is made of
@@ -174,44 +175,56 @@ class RoomTable:
     def spot(self, row: int, now: float, without: int | None = None, claim: PodClaim | None = None) -> NodeRow:
         """One row as plain numbers, as if the pod in slot `without`, of that claim, were not there.
 
-        The arithmetic of `table`, without its arrays: on two or three kinds they cost ten times what they compute.
+        The formula of `_rows`, without its arrays: on two or three kinds they cost ten times what they compute. That
+        both say the same is held by `test_one_node_equals_its_row_whatever_the_ledger_counts`.
         """
         self._refresh()
-        pods, stale = self._estimates.pods, self._freshness.stale(now)[row]
-        sums = pods.sums[row].tolist()
-        if without is None or pods.row_of(without) != row:
-            claim = None
-        else:
-            own = pods.cells[:, :, without].tolist()
-            sums = [[all_ - mine for all_, mine in zip(*both, strict=True)] for both in zip(sums, own, strict=True)]
-        estimate = self._estimates.estimate_one(row, sums)
-        if stale.any():
-            here = np.array([row], np.intp)
-            fallback = self._estimates.unsampled(here, np.array([estimate]), np.array([sums]))[0]
-            estimate = np.where(stale, fallback, estimate).tolist()
-        charge, native = sums[Measure.CHARGE], sums[Measure.NATIVE]
+        stale = self._freshness.stale(now)[row]
+        sums, claim = self._sums(row, without, claim)
         limit, total = self._limits[row], self._totals[row]
-        room = [most - taken - driving for most, taken, driving in zip(limit, estimate, charge, strict=True)]
-        used, declared = self._estimates.measured(row).tolist(), sums[Measure.ALL_DECLARED]
-        strict = self.strict.tolist()
-        crowded = [hard and used[kind] > limit[kind] for kind, hard in enumerate(strict)]
+        taken = zip(limit, self._estimate_one(row, sums, stale), sums[Measure.CHARGE], strict=True)
+        room = [most - estimate - drivers for most, estimate, drivers in taken]
+        used = zip(self._hard, self._estimates.measured(row).tolist(), limit, strict=True)
+        crowded = [hard and use > most for hard, use, most in used]
         if self._margins is not None:
             margins = self._margins.margin(row, stale, np.array(crowded)).tolist()
             room = [free - kept for free, kept in zip(room, margins, strict=True)]
-        left = [most - asked for most, asked in zip(total, native, strict=True)]
-        if not self._floor:
-            return NodeRow(room, left, total, bool(self._nodes.open[row]), stale.tolist())
-        for kind, hard in enumerate(strict):
+        if self._floor:
+            self._raise_to_floor(room, total, sums, crowded)
+        if self._order is not None:
+            kind = self._order.kind
+            room[kind] = min(room[kind], self._order.bound(row, sums, total[kind], self._shares[row], claim))
+        left = [most - asked for most, asked in zip(total, sums[Measure.NATIVE], strict=True)]
+        return NodeRow(room, left, total, bool(self._nodes.open[row]), stale.tolist())
+
+    def _sums(self, row: int, without: int | None, claim: PodClaim | None) -> tuple[list[list[float]], PodClaim | None]:
+        """What the pods of a row add up to, measure × kind, less one of them; and its claim, if it is there at all."""
+        pods = self._estimates.pods
+        sums: list[list[float]] = pods.sums[row].tolist()
+        if without is None or pods.row_of(without) != row:
+            return sums, None
+        own = pods.cells[:, :, without].tolist()
+        return [[all_ - mine for all_, mine in zip(*both, strict=True)] for both in zip(sums, own, strict=True)], claim
+
+    def _estimate_one(self, row: int, sums: list[list[float]], stale: NDArray[np.bool_]) -> list[float]:
+        """`_estimate` of one row, with these sums of its pods."""
+        estimate: list[float] = self._estimates.estimate_one(row, sums)
+        if True in stale.tolist():  # `any` of an array takes ten times as long
+            here = np.array([row], np.intp)
+            fallback = self._estimates.unsampled(here, np.array([estimate]), np.array([sums]))[0]
+            estimate = np.where(stale, fallback, estimate).tolist()
+        return estimate
+
+    def _raise_to_floor(
+        self, room: list[float], total: list[float], sums: list[list[float]], crowded: list[bool]
+    ) -> None:
+        """What fits by declared requests has room; of strict kinds by what pods are known to use, if it is more."""
+        declared, top, charge = sums[Measure.ALL_DECLARED], sums[Measure.TOP], sums[Measure.CHARGE]
+        for kind, hard in enumerate(self._hard):
             if not hard:
                 room[kind] = max(room[kind], total[kind] - declared[kind])
             elif not crowded[kind]:
-                known = sums[Measure.TOP][kind] + charge[kind]
-                room[kind] = max(room[kind], total[kind] - max(declared[kind], known))
-        if self._order is not None:
-            kind = self._order.kind
-            bound = self._order.bound(row, sums, total[kind], self._shares[row], claim)
-            room[kind] = min(room[kind], bound)
-        return NodeRow(room, left, total, bool(self._nodes.open[row]), stale.tolist())
+                room[kind] = max(room[kind], total[kind] - max(declared[kind], top[kind] + charge[kind]))
 
     def pool_total(self, now: float) -> Floats:
         """Σ D + room over open nodes, room counted from 0."""
@@ -309,19 +322,17 @@ class RoomTable:
         return self.strict & (self._estimates.measured(rows) > self._limit[rows])
 
     def _rows(self, rows: Rows | slice, stale: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
-        """Room, and what is left of native and of declared requests, for some rows."""
+        """Room, and what is left of native and of declared requests, for some rows. `spot` is the same for one."""
         sums, total = self._estimates.pods.sums[rows], self._nodes.total[rows]
         room = self._limit[rows] - self._estimate(rows, stale) - sums[:, Measure.CHARGE]
         crowded = self._crowded(rows)
         if self._margins is not None:
             room -= self._margins.margin(rows, stale[rows], crowded)
         left = total - sums[:, Measure.ALL_DECLARED]
-        if not self._floor:
-            return room, total - sums[:, Measure.NATIVE], left
-        # The most that the pods are known to use, where that is more than they declare.
-        known = np.where(self.strict, total - sums[:, Measure.TOP] - sums[:, Measure.CHARGE], np.inf)
-        floor = np.minimum(left, known)
-        room = np.where(crowded, room, np.maximum(room, floor))
+        if self._floor:
+            # The most that the pods are known to use, where that is more than they declare.
+            known = np.where(self.strict, total - sums[:, Measure.TOP] - sums[:, Measure.CHARGE], np.inf)
+            room = np.where(crowded, room, np.maximum(room, np.minimum(left, known)))
         if self._order is not None:
             kind = self._order.kind
             bounds = self._order.bounds(rows, sums, total[:, kind], self._nodes.pod_share[rows, kind])

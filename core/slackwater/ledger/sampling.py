@@ -14,19 +14,18 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from slackwater.estimation.growth import Growth
 from slackwater.estimation.margins import COMPRESSIBLE
-from slackwater.estimation.peaks import Peaks, scaled
-from slackwater.estimation.podmatrix import blocks
+from slackwater.estimation.peaks import Peaks
 from slackwater.estimation.staleness import Staleness
 from slackwater.estimation.vectorized import Measure, NodeEstimates
-from slackwater.ledger.learnedcodec import Learned, LearnedRisk
-from slackwater.ledger.learnedstate import collect, restore
+from slackwater.ledger.learnedstate import Learned, LearnedRisk, collect, restore
 from slackwater.ledger.nodeindex import NodeIndex
+from slackwater.ledger.podbounds import PodBounds
 from slackwater.ledger.podindex import PodIndex
 from slackwater.ledger.riskreserve import RiskMargins
 from slackwater.ledger.types import LedgerConfig, Sample
@@ -40,6 +39,16 @@ if TYPE_CHECKING:
 
 OUTGROWN = 2.0  # what a pod is believed to have used that was killed for its memory, as a multiple of what it declared
 FOR_LIFE = 1e9  # seconds; a ramp that no pod gets over
+
+
+class _SomeNodes(NamedTuple):
+    """The nodes that a round of measurement is about, and the pods on them."""
+
+    rows: Slots
+    places: Slots  # of every slot: the place of its node in `rows`, −1 where it is not among them
+    pods: Slots  # the slots of their pods
+    at: Slots  # … and the place of each
+    seen: NDArray[np.bool_]  # … and whether the round has seen it
 
 
 class SampleIntake:
@@ -56,9 +65,8 @@ class SampleIntake:
             margin.peak if kind in terms.measured else None for kind, margin in zip(terms.kinds, margins, strict=True)
         ]
         self.peaks = Peaks(len(terms.kinds), margin=peaks, in_use=lambda: pods.apps)
-        # Strict kinds of which less than a request is ever believed: only there does knowing nothing matter.
-        self._trusting = self._strict & np.isfinite(self.peaks.beyond[:, 0])
         self._growth = Growth(self._strict)
+        self.bounds = PodBounds(self._strict, estimates, pods, self.peaks, self._growth, self._ages)
         # Kinds of which drivers are charged what they use and this much of it; 0: at least what they declared.
         self._by_use = np.array([1.0 + (margin.peak or 0.0) if margin.by_use else 0.0 for margin in margins])
         self.freshness = Staleness(
@@ -97,33 +105,42 @@ class SampleIntake:
         slots, uses = _chosen(slots >= 0, slots, uses)
         # A container that did not run yet has used nothing: the series is of an earlier pod of the same name.
         slots, uses = self._known_uses(*_chosen(self._started(slots), slots, uses))
-        mask = self._mask(np.concatenate([slots, self._pods.find(beside)]))
-        # From here on all work follows the pods of these nodes, whatever the size of the cluster.
-        place = np.full(len(self._nodes) + 1, -1, np.intp)
-        place[rows + 1] = np.arange(len(rows))
-        at = place[self._estimates.pods.homes]
-        here, (slots, uses) = np.flatnonzero(at >= 0), _chosen(at[slots] >= 0, slots, uses)
-        seen = mask[here] & (self._pods.started[here] <= self.freshness.stamps[rows][at[here]])
-        driven = self._without_drivers(used, slots, uses)
-        self._recall(slots, uses, used)
-        self._estimates.sample_rows(rows, used[rows], dt[rows], here, at[here], seen)
-        self._learn(slots, uses)
-        self._guard(here, anew=False)
-        covered = self._covered(here, at[here], len(rows), slots)
-        self._estimates.cover(rows, covered, driven[rows], np.isfinite(used[rows]))
+        some = self._some_nodes(rows, np.concatenate([slots, self._pods.find(beside)]))
+        slots, uses = _chosen(some.places[slots] >= 0, slots, uses)
+        self._take(used, dt, slots, uses, some)
         self._promise(now, slots, uses)
 
-    def _take(self, used: Floats, dt: Floats, slots: Slots, uses: Floats) -> None:
-        """Steps 2 to 6 for all nodes."""
+    def _some_nodes(self, rows: Slots, measured: Slots) -> _SomeNodes:
+        """These rows and the pods on them: from here on all work follows those, whatever the size of the cluster."""
+        place = np.full(len(self._nodes) + 1, -1, np.intp)
+        place[rows + 1] = np.arange(len(rows))
+        places = place[self._estimates.pods.homes]
+        here = np.flatnonzero(places >= 0)
+        at = places[here]
+        seen = self._mask(measured)[here] & (self._pods.started[here] <= self.freshness.stamps[rows][at])
+        return _SomeNodes(rows, places, here, at, seen)
+
+    def _take(self, used: Floats, dt: Floats, slots: Slots, uses: Floats, some: _SomeNodes | None = None) -> None:
+        """Steps 2 to 6, for all nodes or for some; `used` and `dt` are of all, NaN where no sample came."""
         driven = self._without_drivers(used, slots, uses)
         self._recall(slots, uses, used)
-        self._estimates.sample(used, dt, slots)
+        rows: Held = slice(None)
+        if some is None:
+            self._estimates.sample(used, dt, slots)
+            pods, at = self._everybody()
+        else:
+            rows, pods, at = some.rows, some.pods, some.at
+            self._estimates.sample_rows(some.rows, used[rows], dt[rows], some.pods, at, some.seen)
         self._learn(slots, uses)
-        self._guard(self._estimates.pods.held)
+        self.bounds.guard(pods, anew=some is None)
+        covered = self._covered(pods, at, len(used[rows]), slots)
+        self._estimates.cover(rows, covered, driven[rows], np.isfinite(used[rows]))
+
+    def _everybody(self) -> tuple[Held, Slots]:
+        """All slots to work on, and the row of each."""
         held = self._estimates.pods.held
-        held = slice(len(self._pods.apps)) if isinstance(held, slice) else held
-        covered = self._covered(held, self._estimates.pods.homes[held] - 1, len(used), slots)
-        self._estimates.cover(slice(None), covered, driven, np.isfinite(used))
+        pods = slice(len(self._pods.apps)) if isinstance(held, slice) else held
+        return pods, self._estimates.pods.homes[pods] - 1
 
     def learned(self, most: int | None = None) -> Learned:
         """What was learned about apps, at most so many of them, growth and risk, here or else before."""
@@ -176,7 +193,7 @@ class SampleIntake:
             self.peaks.learn(self._pods.apps[told], peaks, ramps)
 
     def outgrown(self, app: int, declared: Floats) -> None:
-        """A pod of the app was killed for its memory: from now on its likes count as much more for all their lives."""
+        """A pod of the app was killed for its memory: from now on its pods count as much more for all their lives."""
         peaks, _ = self.peaks.expected(app)
         peak = np.where(self._strict, np.maximum(peaks, OUTGROWN * declared), peaks)
         self.peaks.learn(np.array([app], np.intp), peak[None, :], np.where(self._strict, FOR_LIFE, 0.0)[None, :])
@@ -334,54 +351,6 @@ class SampleIntake:
     def _running(self, slots: Slots, at: Slots) -> Slots:
         """Those of some places in `slots` where the pod's container runs."""
         return at[np.isfinite(self._pods.started[slots[at]])] if at.size else at
-
-    def _guard(self, held: Held, *, anew: bool = True) -> None:
-        """Young pods are charged at least their app's learned peak, known ones at most that and a margin.
-
-        While nothing is known of an app, its pods are charged what they ask for of kinds of which a lack kills.
-        That depends on a pod's app, age and use, so only those are looked at of which any has changed: pods that are
-        new, young or use more or less than before, and all pods of apps that have learned. Drivers are charged in full
-        anyway.
-        """
-        slots = self._concerned(held)
-        if slots.size:
-            floors, caps = np.empty((2, len(self._measured), len(slots)))
-            for part in blocks(len(slots)):
-                floors[:, part], caps[:, part] = self._bounds(slots[part])
-            self._estimates.guard(slots, floors, caps, held if anew else None)
-            self._pods.changed[slots] = floors.any(axis=0)
-
-    def _bounds(self, slots: Slots) -> tuple[Floats, Floats]:
-        """Floors and caps of some pods, kind × pod."""
-        apps = self._pods.apps[slots]
-        floors = np.where(self._pods.drivers[slots], 0.0, self.peaks.floors(apps, self._ages(slots)))
-        floors = np.maximum(
-            floors, self._believed(apps, self._estimates.pods.table[Measure.REQUEST].take(slots, axis=1))
-        )
-        uses = self._estimates.uses.take(slots, axis=1)
-        caps = self.peaks.caps(apps, uses)
-        # Older than its app's ramp and no longer growing: its own peak says more than those of its brothers.
-        own = scaled(self._growth.settled_peaks(slots, uses), self.peaks.beyond)
-        return floors, np.where(floors > 0, caps, np.minimum(caps, own))
-
-    def _believed(self, apps: Slots, asked: Floats) -> Floats:
-        """Kind × pod: what pods ask for, of strict kinds and while nothing is known of their app; else 0."""
-        return np.where(self._trusting[:, None] & self.peaks.unknown(apps), asked, 0.0)
-
-    def of_new_pod(self, app: int, asked: Floats) -> tuple[Floats, Floats]:
-        """Floor and cap of a pod that has not begun, and is as young as can be."""
-        floor, cap = self.peaks.of_new_pod(app)
-        return np.maximum(floor, self._believed(np.array([app], np.intp), asked[:, None])[:, 0]), cap
-
-    def _concerned(self, held: Held) -> Slots:
-        """Those of the pods held of which something has changed, and all pods of apps that have learned."""
-        changed = self._pods.changed
-        if self.peaks.news:
-            looked = self.peaks.newly(self._pods.apps)
-            looked[held] |= changed[held]
-            return np.flatnonzero(looked)
-        at = np.flatnonzero(changed[held])
-        return at if isinstance(held, slice) else held[at]
 
 
 def _chosen(which: NDArray[np.bool_], slots: Slots, uses: Floats) -> tuple[Slots, Floats]:

@@ -76,7 +76,11 @@ def judge(table: NodeTable | NodeColumns, ask: PodAsk, left: Residual | None = N
 
 
 def judge_one(spot: NodeRow, ask: PodAsk, kinds: Kinds) -> FilterReason | None:
-    """`judge` for one node in plain numbers: why it is refused; None where the pod fits."""
+    """`judge` for one node in plain numbers: why it is refused; None where the pod fits.
+
+    `ask.allowed` says nothing of a row alone. That the node accepts the pod was found before: the one caller answers
+    kube-scheduler, which asks about nodes that have passed its own filters.
+    """
     if not spot.open:
         return FilterReason.NOT_READY
     found = FilterReason.NATIVE if any(map(_lacks, ask.native, spot.native, spot.total)) else None

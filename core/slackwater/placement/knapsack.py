@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slackwater.errors import InvalidInput
-from slackwater.placement.nodefill import NodeSpace, TaskRequest, WaitingTask, assign
+from slackwater.placement.heartbeatfill import NodeSpace, TaskRequest, WaitingTask, assign
 from slackwater.resources import needed
 from slackwater.validation import TOLERANCE, finite_array
 

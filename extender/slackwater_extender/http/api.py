@@ -8,11 +8,13 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+import msgspec
 import orjson
 from flask import Blueprint, Response, request
 
 import slackwater
 from slackwater.errors import InvalidInput
+from slackwater_cluster.extenderapi import FreedReply, UsageReply, WakeupsReply, WokenPod
 from slackwater_extender.components import Components
 from slackwater_extender.http.openapi import document
 from slackwater_extender.scheduling import explain as explaining
@@ -49,6 +51,11 @@ def said(body: object, status: int = 200) -> Response:
     return Response(orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY), status=status, mimetype=JSON)
 
 
+def encoded(reply: msgspec.Struct) -> Response:
+    """An answer of which the operator has the same struct."""
+    return Response(msgspec.json.encode(reply), mimetype=JSON)
+
+
 def nodes(parts: Components) -> Response:
     """GET /v1/nodes?selector=key=value,…: every node in short."""
     return said({"kinds": parts.cache.kinds, "nodes": explaining.nodes(parts.cache, _selector())})
@@ -69,11 +76,9 @@ def capacity(parts: Components) -> Response:
 
 
 def rooms(parts: Components) -> Response:
-    """GET /v1/rooms: every node's room as arrays; encoded without the lock, as a table given out never changes."""
+    """GET /v1/rooms: every node's room as arrays."""
     _note_leader(parts)
-    with parts.cache.lock:
-        found = explaining.rooms(parts.cache)
-    return said({**found, "instance": parts.instance})
+    return encoded(explaining.rooms(parts.cache, parts.instance))
 
 
 def decisions(parts: Components) -> Response:
@@ -102,7 +107,7 @@ def wakeups(parts: Components) -> Response:
     """
     with _waiting(parts) as wait:
         last, news = parts.waiting.news(_number("after", 0), wait)
-    return said({"next": last, "pods": [asdict(each) for each in news], "waiting": len(parts.waiting)})
+    return encoded(WakeupsReply(last, [WokenPod(**asdict(each)) for each in news], len(parts.waiting)))
 
 
 def freed(parts: Components) -> Response:
@@ -111,7 +116,7 @@ def freed(parts: Components) -> Response:
     It answers when that is another than N, or the time is over; who may wait is as with wake-ups.
     """
     with _waiting(parts) as wait:
-        return said({"next": parts.cache.freed.after(_number("after", 0), wait)})
+        return encoded(FreedReply(parts.cache.freed.after(_number("after", 0), wait)))
 
 
 @contextmanager
@@ -130,10 +135,8 @@ def usage(parts: Components) -> Response:
     """GET /v1/usage?nodes=true: what each managed pod was last measured to use, by uid; and each node, where asked."""
     _note_leader(parts)
     sampling, found = parts.sampling, parts.sampling.latest  # pods and nodes of one round
-    body: dict[str, Any] = {"pods": sampling.pod_usage(found)}
-    if request.args.get("nodes") == "true":
-        body["nodes"] = sampling.node_usage(found)
-    return said(body)
+    asked = request.args.get("nodes") == "true"
+    return encoded(UsageReply(sampling.pod_usage(found), sampling.node_usage(found) if asked else None))
 
 
 def _note_leader(parts: Components) -> None:

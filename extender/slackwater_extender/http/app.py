@@ -12,9 +12,10 @@ from werkzeug.exceptions import HTTPException
 
 from slackwater.errors import InvalidInput, Unavailable
 from slackwater_cluster import names
+from slackwater_cluster.extenderapi import ReserveReply, UnreserveReply
 from slackwater_extender.auth import Unauthenticated
 from slackwater_extender.components import Components
-from slackwater_extender.http.api import api
+from slackwater_extender.http.api import api, encoded
 from slackwater_extender.http.scheduler import SchedulerRoutes
 from slackwater_extender.metrics import CONTENT_TYPE
 from slackwater_extender.scheduling import placewire
@@ -59,20 +60,20 @@ class _Serving:
         metrics.decisions.labels("place", "placed", "").inc(len(reply.placed))
         for refusal in reply.refused:
             metrics.decisions.labels("place", "refused", refusal.reason).inc()
-        return Response(placewire.write(reply), mimetype=JSON)
+        return encoded(reply)
 
     def reserve(self) -> Response:
         """POST /v1/reserve: pods released without a node of ours count from now on."""
         self._admit()
         self._meant()
         done = self.parts.placer.reserve(placewire.read_reserve(request.get_data(cache=False)))
-        return Response(orjson.dumps({"reserved": done}), mimetype=JSON)
+        return encoded(ReserveReply(done))
 
     def unreserve(self) -> Response:
         """POST /v1/unreserve: placements and reservations that will not come true."""
         self._admit()
         done = self.parts.placer.unreserve(placewire.read_uids(request.get_data(cache=False)))
-        return Response(orjson.dumps({"unreserved": done}), mimetype=JSON)
+        return encoded(UnreserveReply(done))
 
     def metrics(self) -> Response:
         """GET /metrics."""

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 import slackwater
-from slackwater_extender.scheduling.placewire import PlaceReply, PlaceRequest, ReserveRequest, UnreserveRequest
+from slackwater_cluster.extenderapi import PlaceReply, PlaceRequest, ReserveRequest, UnreserveRequest
 
 _TEXT = {"type": "string"}
 _NUMBER = {"type": "integer", "minimum": 0}

@@ -18,10 +18,10 @@ from typing import Any
 import structlog
 
 from slackwater.errors import InvalidInput, Unavailable
-from slackwater.ledger.learnedcodec import MOST_APPS, decode, encode
 from slackwater_cluster.api.client import ApiClient
 from slackwater_cluster.api.paths import api_path
 from slackwater_extender.cache.cache import ClusterCache
+from slackwater_extender.sampler.learnedcodec import MOST_APPS, decode, encode
 
 log = structlog.get_logger(__name__)
 

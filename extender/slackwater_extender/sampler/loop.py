@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import structlog
@@ -16,6 +16,7 @@ import structlog
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import Sample
 from slackwater.nodetable import NodeTable
+from slackwater_cluster.extenderapi import NodeUsage
 from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.metrics import Metrics
 from slackwater_extender.sampler.measurement import KINDS, QueryFunction, SampleRound, UsageQuery, largest, regex
@@ -144,7 +145,7 @@ class SamplingLoop:
                 made[uid] = {kind: value for kind, value in zip(kinds, values, strict=True) if not math.isnan(value)}
         return made
 
-    def node_usage(self, found: SampleRound) -> dict[str, dict[str, Any]]:
+    def node_usage(self, found: SampleRound) -> dict[str, NodeUsage]:
         """What each node was measured to use, everything on it together, when, and whether any of it is too long ago.
 
         Beside it what its pods are charged: everything, and the drivers among it.
@@ -156,13 +157,13 @@ class SamplingLoop:
         stale, drivers = survey.stale.tolist(), survey.drivers.tolist()
         charged = (survey.estimate + survey.drivers).tolist()
         return {
-            name: {
-                "measured": stamp,
-                "stale": any(stale[table.index[name]][kinds.index(kind)] for kind in used[name] or kinds),
-                "used": used[name],
-                "charged": dict(zip(kinds, charged[table.index[name]], strict=True)),
-                "drivers": dict(zip(kinds, drivers[table.index[name]], strict=True)),
-            }
+            name: NodeUsage(
+                measured=stamp,
+                stale=any(stale[table.index[name]][kinds.index(kind)] for kind in used[name] or kinds),
+                used=used[name],
+                charged=dict(zip(kinds, charged[table.index[name]], strict=True)),
+                drivers=dict(zip(kinds, drivers[table.index[name]], strict=True)),
+            )
             for name, stamp in found.stamps.items()
             if name in table.index
         }

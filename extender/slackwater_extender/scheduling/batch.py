@@ -7,8 +7,8 @@ their node that way are decided again on a new snapshot.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from operator import ge
 from typing import NamedTuple, Unpack
 
@@ -18,19 +18,13 @@ from slackwater.ledger.types import PodClaim
 from slackwater.network.arrivals import Inputs
 from slackwater.nodetable import NodeTable, PodAsk
 from slackwater.placement.batch import Batch, Refusal
+from slackwater.placement.outgrown import Prospect, excess, widened
 from slackwater.placement.reasons import FilterReason
-from slackwater.resources import Kinds, Resources, holding, needed_by
+from slackwater.placement.rowmasks import common, narrowed, rows_of
+from slackwater.resources import Kinds, Resources, needed_by
 from slackwater.roles import Role
-from slackwater.validation import TOLERANCE
 from slackwater_cluster import names
-from slackwater_cluster.pods.nodefit import in_time
-from slackwater_cluster.watch.records import PodRecord
-from slackwater_cluster.watch.timeslices import slices
-from slackwater_extender.cache import conversion
-from slackwater_extender.cache.cache import ClusterCache
-from slackwater_extender.cache.refusedpods import Unschedulable
-from slackwater_extender.scheduling.decisionlog import DecisionLog, Numbers, Result
-from slackwater_extender.scheduling.placewire import (
+from slackwater_cluster.extenderapi import (
     Placed,
     PlaceItem,
     PlaceReply,
@@ -38,6 +32,13 @@ from slackwater_extender.scheduling.placewire import (
     Refusing,
     ReserveRequest,
 )
+from slackwater_cluster.pods.nodefit import in_time
+from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.watch.timeslices import slices
+from slackwater_extender.cache import conversion
+from slackwater_extender.cache.cache import ClusterCache
+from slackwater_extender.cache.refusedpods import Unschedulable
+from slackwater_extender.scheduling.decisionlog import DecisionLog, Numbers, Result
 
 SLICE = 200  # pods looked up per hold of the lock
 
@@ -55,7 +56,7 @@ class Placer:
 
     def place(self, request: PlaceRequest) -> PlaceReply:
         """Decide a whole batch. If that fails, pods without an outcome have what was reserved for them before."""
-        reply, wanted = PlaceReply(), dict[str, _Wanted]()
+        reply, wanted = PlaceReply([], []), dict[str, _Wanted]()
         try:
             self._place(request, wanted, reply)
         except Exception:
@@ -150,16 +151,20 @@ class Placer:
     ) -> list[PodAsk]:
         """The pods as the core wants them; whatever is computed over all nodes is computed with the lock free."""
         facts = self._facts(wanted, table)
-        selections = {name: _mask_of(nodes, table) for name, nodes in request.selections.items()}
+        selections = {name: rows_of(nodes, table) for name, nodes in request.selections.items()}
+        vacant = ~crowded if crowded.any() else None
         # Equal constraints are one object, and one mask for each selection.
         masks: dict[tuple[int, str], np.ndarray | None] = {}
         made = []
         for each in wanted:
             key, selected = (id(each.pod.constraints), each.ask.selection), selections.get(each.ask.selection)
             if key not in masks:
-                masks[key] = _accepted(facts.allowed[key[0]], selected, crowded)
+                masks[key] = common(facts.allowed[key[0]], selected, vacant)
             prepared = each.prepared(table, masks[key], facts.inputs[each.uid])
-            made.append(_roomy(each, prepared, table, _Reach(masks[key], selected), facts))
+            if (outgrown := facts.outgrown.get(each.uid)) is not None:
+                prospect = facts.prospect(each, table, masks[key], selected) if outgrown.killed else None
+                prepared = widened(table, prepared, outgrown.expected, outgrown.more, prospect)
+            made.append(prepared)
         return made
 
     def _facts(self, wanted: Sequence[_Wanted], table: NodeTable) -> _Facts:
@@ -184,7 +189,7 @@ class Placer:
     def _outgrown(self, pod: PodRecord) -> _Outgrown | None:
         claim = self.cache.claim(pod)
         expected = self.cache.ledger.expected(claim)
-        more = expected > np.array(claim.charged) * (1 + TOLERANCE)
+        more = excess(claim.charged, expected)
         return _Outgrown(expected, more, self.cache.ledger.killed(claim)) if more.any() else None
 
     # -- 3. one slice ---------------------------------------------------------------------------------------------
@@ -222,7 +227,7 @@ class Placer:
         """Whether the chosen node serves the pod as it is now; if so it is entered there.
 
         The ledger is asked each time, with all that was entered before: a pod may cost its node more than it declares,
-        by what its likes use or by whom the kernel would kill. Plain numbers: rows are short.
+        by what other pods of its app use or by whom the kernel would kill. Plain numbers: rows are short.
         """
         spot, kinds = self.cache.ledger.spot(node, self.cache.clock()), self.cache.kinds
         if spot is None or not spot.open:
@@ -288,28 +293,15 @@ class _Wanted:
     def narrowed(self, table: NodeTable, allowed: np.ndarray | None, *, spare: bool = False) -> np.ndarray | None:
         """The rows it may use of those its constraints allow; `spare`: and those it should leave to others."""
         avoid = set(self.ask.avoid or ()).difference(self.ask.spare or () if spare else ())
-        if self.ask.nodes is None and not avoid:
-            return allowed
-        mask = np.ones(len(table), np.bool_) if allowed is None else allowed.copy()
-        if self.ask.nodes is not None:
-            mask &= _mask_of(self.ask.nodes, table)
-        mask[[table.index[name] for name in avoid if name in table.index]] = False
-        return mask
+        return narrowed(table, allowed, self.ask.nodes, avoid)
 
 
 class _Outgrown(NamedTuple):
-    """A pod whose likes use more than it declares."""
+    """A pod of an app that uses more than the pod declares."""
 
     expected: np.ndarray  # by kind
     more: np.ndarray  # the kinds of which it is more
     killed: bool  # whether one of its app was killed for it
-
-
-class _Reach(NamedTuple):
-    """Rows by what the cluster says of them; None: all of them."""
-
-    now: np.ndarray | None  # that accept a pod
-    selected: np.ndarray | None  # that its queue may use
 
 
 @dataclass(slots=True)
@@ -322,12 +314,15 @@ class _Facts:
     in_time: dict[int, np.ndarray | None] = field(default_factory=dict)  # by constraints, for those killed before
     left: np.ndarray | None = None  # what tasks find on each node once the tasks there have ended, if somebody asks
 
-
-def _mask_of(nodes: Iterable[str], table: NodeTable) -> np.ndarray:
-    """The rows of these nodes; names that the table does not have serve nobody."""
-    mask = np.zeros(len(table), np.bool_)
-    mask[[table.index[name] for name in nodes if name in table.index]] = True
-    return mask
+    def prospect(
+        self, each: _Wanted, table: NodeTable, now: np.ndarray | None, selected: np.ndarray | None
+    ) -> Prospect | None:
+        """What a pod may wait for, given the rows that accept it now and those that its queue may use."""
+        if self.left is None:
+            return None
+        later = common(self.in_time[id(each.pod.constraints)], selected)
+        reach = [each.narrowed(table, rows, spare=True) for rows in (now, later)]
+        return Prospect(self.left, *reach)
 
 
 def _refusing(refusal: Refusal) -> Refusing:
@@ -341,39 +336,3 @@ def _tell_needs(reply: PlaceReply, asks: Sequence[PodAsk], wanted: Mapping[str, 
     for ask in asks:
         if ask.uid in refused and ask.declared != conversion.amounts(wanted[ask.uid].pod.declared, kinds):
             refused[ask.uid].needs = dict(zip(kinds, ask.declared, strict=True))
-
-
-def _accepted(
-    allowed: np.ndarray | None, selected: np.ndarray | None, crowded: np.ndarray | None = None
-) -> np.ndarray | None:
-    """The rows that are allowed, selected and not full of pods; None: all of them."""
-    vacant = ~crowded if crowded is not None and crowded.any() else None
-    found = [mask for mask in (allowed, selected, vacant) if mask is not None]
-    return np.logical_and.reduce(found) if found else None
-
-
-def _roomy(each: _Wanted, ask: PodAsk, table: NodeTable, reach: _Reach, facts: _Facts) -> PodAsk:
-    """A pod whose likes use more memory than they declare goes where there is room for what they use, if anywhere.
-
-    If one of them was killed for it, it waits for such room while some node could have it, once the tasks there
-    have ended and taints that pass are lifted. Else it goes by what it declares, as with any scheduler.
-    """
-    if (outgrown := facts.outgrown.get(ask.uid)) is None:
-        return ask
-    expected, more, killed = outgrown
-    if killed and facts.left is not None:
-        could = holding(facts.left, np.where(more, expected, 0.0).tolist())
-        spare = each.narrowed(table, reach.now, spare=True)
-        later = _accepted(facts.in_time[id(each.pod.constraints)], reach.selected)
-        reached = [(ask.allowed, ask.allowed), (spare, spare), (each.narrowed(table, later, spare=True), ask.allowed)]
-    else:
-        could, reached = _holds(table, expected, ask), [(ask.allowed, ask.allowed)]
-    for where, now in reached:
-        if (could if where is None else could & where).any():
-            return replace(ask, declared=tuple(expected.tolist()), allowed=now)
-    return ask
-
-
-def _holds(table: NodeTable, expected: np.ndarray, ask: PodAsk) -> np.ndarray:
-    """The nodes that have room for as much now, by measurement and by requests."""
-    return table.open & holding(table.room, expected.tolist()) & holding(table.native, ask.native)

@@ -14,6 +14,7 @@ from slackwater.cycle.appverdicts import describe, singular
 from slackwater.ledger.room import Basis, RoomLine
 from slackwater.ledger.types import PodClaim
 from slackwater.resources import Resources
+from slackwater_cluster.extenderapi import ReservedPod, RoomsReply
 from slackwater_cluster.pods.nodefit import carries, obstacle
 from slackwater_cluster.watch.records import NodeRecord, PodRecord
 from slackwater_extender.cache import conversion
@@ -144,25 +145,29 @@ def capacity(cache: ClusterCache, selector: Mapping[str, str]) -> dict[str, Any]
     }
 
 
-def rooms(cache: ClusterCache) -> dict[str, Any]:
-    """Every node's room as arrays, node × kind, for the operator's rounds. Call with the lock held; arrays stay."""
-    table = cache.ledger.table(cache.clock())
-    return {
-        "kinds": cache.kinds,
-        "ceiling": conversion.overcommit(cache.governance, cache.kinds),
-        "names": table.names,
-        "open": table.open,
-        "stale": table.old(),
-        "total": table.total,
-        "room": table.room,
-        "native": table.native,
-        "requested": table.requested,
-        # On their way without a node: they count in no node's room.
-        "reserved": [
-            {"uid": claim.uid, "namespace": namespace, "declared": named(cache.kinds, claim.charged)}
-            for claim, namespace in cache.unplaced()
-        ],
-    }
+def rooms(cache: ClusterCache, instance: str = "") -> RoomsReply:
+    """Every node's room as arrays, node × kind, for the operator's rounds.
+
+    They are written out with the lock free, as a table given out never changes.
+    """
+    with cache.lock:
+        table = cache.ledger.table(cache.clock())
+        ceiling = conversion.overcommit(cache.governance, cache.kinds)
+        unplaced = cache.unplaced()
+    assert table.requested is not None  # noqa: S101 - the ledger's tables have it
+    return RoomsReply(
+        kinds=table.kinds,
+        ceiling=ceiling,
+        names=table.names,
+        open=table.open.tolist(),
+        stale=table.old().tolist(),
+        total=table.total.tolist(),
+        room=table.room.tolist(),
+        native=table.native.tolist(),
+        requested=table.requested.tolist(),
+        reserved=[ReservedPod(it.uid, namespace, named(table.kinds, it.charged)) for it, namespace in unplaced],
+        instance=instance,
+    )
 
 
 def pod(

@@ -33,7 +33,7 @@ NEEDED = frozenset({"pods", "nodes", "namespaces", "SlackPolicy", "frameworks"})
 SEEN = 1024  # pods remembered between filter and prioritize
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Verbs:
     """Filter and prioritize over one cache."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from slackwater.nodetable import NodeTable
 from slackwater.resources import NOTHING, Kinds, Resources
+from slackwater_cluster.extenderapi import RoomsReply
 from slackwater_cluster.pods.nodefit import allows, carries
 from slackwater_cluster.pods.resourcekinds import counted_amounts
 from slackwater_cluster.watch.records import ANYWHERE, Constraints
@@ -33,28 +34,23 @@ class Rooms:
     instance: str = ""  # whose ledger it is
 
     @classmethod
-    def read(cls, answer: Mapping[str, Any]) -> Self:
+    def read(cls, answer: RoomsReply) -> Self:
         """From the extender's answer."""
-        kinds, names = tuple(answer["kinds"]), tuple(answer["names"])
-        index = {name: row for row, name in enumerate(names)}
-
-        def amounts(name: str) -> Floats:
-            return np.array(answer[name], np.float64).reshape(len(names), len(kinds))
-
+        shape = len(answer.names), len(answer.kinds)
         table = NodeTable(
-            kinds,
-            names,
-            index,
-            total=amounts("total"),
-            room=amounts("room"),
-            native=amounts("native"),
-            open=np.array(answer["open"], np.bool_).reshape(len(names)),
-            requested=amounts("requested"),
+            answer.kinds,
+            answer.names,
+            {name: row for row, name in enumerate(answer.names)},
+            total=np.array(answer.total, np.float64).reshape(shape),
+            room=np.array(answer.room, np.float64).reshape(shape),
+            native=np.array(answer.native, np.float64).reshape(shape),
+            open=np.array(answer.open, np.bool_),
+            requested=np.array(answer.requested, np.float64).reshape(shape),
         )
         reserved: dict[str, Resources] = {}
-        for each in answer["reserved"]:
-            reserved[each["namespace"]] = reserved.get(each["namespace"], NOTHING) + Resources(each["declared"])
-        return cls(table, tuple(answer["ceiling"]), reserved, str(answer.get("instance", "")))
+        for each in answer.reserved:
+            reserved[each.namespace] = reserved.get(each.namespace, NOTHING) + Resources(each.declared)
+        return cls(table, answer.ceiling, reserved, answer.instance)
 
     @classmethod
     def declared(cls, nodes: NodeRequests, flying: Mapping[str, Resources], reserved: Mapping[str, Resources]) -> Self:

@@ -11,7 +11,7 @@ from slackwater.cycle.cycle import Release
 from slackwater.cycle.snapshot import Snapshot
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.cache import OperatorCache
-from slackwater_operator.release.extenderclient import PlaceRequest
+from slackwater_operator.release.extenderclient import PlacementWish
 
 # How a pod is released. Placed by the extender: its node is nominated, or the filter alone brings it there.
 NOMINATED, STEERED = "nominated", "steered"
@@ -53,11 +53,11 @@ def steerable(snapshot: Snapshot, releases: Iterable[Release]) -> set[str]:
     return {each.uid for each in releases if not (each.driver or each.avoid or each.gang or each.queue in chosen)}
 
 
-def moves(cache: OperatorCache, pods: Iterable[tuple[PodRecord, str]]) -> list[PlaceRequest]:
+def moves(cache: OperatorCache, pods: Iterable[tuple[PodRecord, str]]) -> list[PlacementWish]:
     """Pods that were released before, each with a node that it must not get again, as questions for another one."""
     nodes = functools.cache(cache.queue_nodes)
     return [
-        PlaceRequest(
+        PlacementWish(
             pod.uid,
             submitted=pod.created,
             nodes=nodes(cache.governing.queue_of(pod.namespace)),

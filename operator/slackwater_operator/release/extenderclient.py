@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Protocol, Self, TypeVar
 
 import aiohttp
-import orjson
+import msgspec
 
 from slackwater.cycle.cycle import Release
 from slackwater.errors import Unavailable
 from slackwater.resources import NOTHING, Resources
 from slackwater_cluster import names
+from slackwater_cluster.extenderapi import (
+    FreedReply,
+    NodeUsage,
+    PlaceItem,
+    PlaceReply,
+    PlaceRequest,
+    ReserveItem,
+    ReserveReply,
+    ReserveRequest,
+    RoomsReply,
+    UnreserveReply,
+    UnreserveRequest,
+    UsageReply,
+    WakeupsReply,
+)
 from slackwater_operator.cache.rooms import Rooms
 
 WAIT = 2  # seconds to wait for room to come free; an extender that is told to stop waits no longer for us
 
+Answer = TypeVar("Answer", bound=msgspec.Struct)
+
 
 @dataclass(frozen=True, slots=True)
-class PlaceRequest:
+class PlacementWish:
     """A pod that wants a node, and which nodes it may or may not get."""
 
     uid: str
@@ -33,35 +50,29 @@ class PlaceRequest:
     rank: int = 0
     nodes: tuple[str, ...] | None = None  # only these; all pods of a queue share one tuple
     avoid: tuple[str, ...] = ()
-    spare: tuple[str, ...] = ()  # of `avoid`: these after all, if no other node has the memory that its likes use
+    spare: tuple[str, ...] = ()  # of `avoid`: these after all, if no other node has the memory that its app uses
 
-    def body(self, selection: str = "") -> dict[str, Any]:
+    def item(self, selection: str = "") -> PlaceItem:
         """As /v1/place wants it; its nodes go along under that name, once for all that share them."""
-        body: dict[str, Any] = {
-            "uid": self.uid,
-            "group": self.group,
-            "urgency": self.urgency,
-            "alignment": self.alignment,
-            "submitted": self.submitted,
-            "rank": self.rank,
-        }
-        if selection:
-            body["selection"] = selection
-        if self.avoid:
-            body["avoid"] = list(self.avoid)
-        if self.spare:
-            body["spare"] = list(self.spare)
-        return body
+        return PlaceItem(
+            uid=self.uid,
+            group=self.group,
+            urgency=self.urgency,
+            alignment=self.alignment,
+            submitted=self.submitted,
+            rank=self.rank,
+            selection=selection,
+            avoid=list(self.avoid) or None,
+            spare=list(self.spare) or None,
+        )
 
 
-def asked(wishes: Sequence[PlaceRequest]) -> dict[str, Any]:
+def asked(wishes: Sequence[PlacementWish], *, cold: bool = False, alpha: float = 0.0) -> PlaceRequest:
     """The pods of a batch on the wire; nodes that several of them share, as those of a queue do, are listed once."""
     shared = {id(each.nodes): each.nodes for each in wishes if each.nodes is not None}
     named = {key: str(number) for number, key in enumerate(shared)}
-    body: dict[str, Any] = {"pods": [each.body(named.get(id(each.nodes), "")) for each in wishes]}
-    if shared:
-        body["selections"] = {named[key]: nodes for key, nodes in shared.items()}
-    return body
+    pods = [each.item(named.get(id(each.nodes), "")) for each in wishes]
+    return PlaceRequest(pods, cold, alpha, {named[key]: list(nodes) for key, nodes in shared.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +83,10 @@ class Reservation:
     declared: Resources
     growth: bool = False
 
-    def body(self) -> dict[str, Any]:
-        """As /v1/reserve wants it."""
-        return {"uid": self.uid, "declared": dict(self.declared), "growth": self.growth}
 
-
-def wish(release: Release, nodes: tuple[str, ...] | None = None, rank: int = 0) -> PlaceRequest:
+def wish(release: Release, nodes: tuple[str, ...] | None = None, rank: int = 0) -> PlacementWish:
     """What a round decided, as a question for a node."""
-    return PlaceRequest(
+    return PlacementWish(
         uid=release.uid,
         group=f"{release.app}|{release.group.key}",
         urgency=release.urgency,
@@ -124,7 +131,7 @@ class Usage:
 class PlacementSource(Protocol):
     """Whoever names nodes: the extender, or a stand-in in tests."""
 
-    async def place(self, wishes: Sequence[PlaceRequest], *, cold: bool = False, alpha: float = 0.0) -> Placement:
+    async def place(self, wishes: Sequence[PlacementWish], *, cold: bool = False, alpha: float = 0.0) -> Placement:
         """A node for each of many pods, entered in the ledger at once. `alpha` is HaSTE-A's factor."""
         ...
 
@@ -178,72 +185,78 @@ class Extender:
     ) -> None:
         await self._http.close()
 
-    async def place(self, wishes: Sequence[PlaceRequest], *, cold: bool = False, alpha: float = 0.0) -> Placement:
+    async def place(self, wishes: Sequence[PlacementWish], *, cold: bool = False, alpha: float = 0.0) -> Placement:
         """POST /v1/place."""
         if not wishes:
             return Placement()
-        answer = await self._call("POST", "/v1/place", {**asked(wishes), "cold": cold, "alpha": alpha})
+        answer = await self._call("POST", "/v1/place", PlaceReply, asked(wishes, cold=cold, alpha=alpha))
         return Placement(
-            {each["uid"]: each["node"] for each in answer["placed"]},
-            {each["uid"]: each["reason"] for each in answer["refused"]},
-            needs={each["uid"]: Resources(each["needs"]) for each in answer["refused"] if each.get("needs")},
+            {each.uid: each.node for each in answer.placed},
+            {each.uid: each.reason for each in answer.refused},
+            needs={each.uid: Resources(each.needs) for each in answer.refused if each.needs},
         )
 
     async def reserve(self, pods: Sequence[Reservation]) -> None:
         """POST /v1/reserve: room has one owner, also for pods whose node nobody knows yet."""
         if pods:
-            await self._call("POST", "/v1/reserve", {"pods": [each.body() for each in pods]})
+            items = [ReserveItem(each.uid, dict(each.declared), each.growth) for each in pods]
+            await self._call("POST", "/v1/reserve", ReserveReply, ReserveRequest(items))
 
     async def unreserve(self, uids: Sequence[str]) -> None:
         """POST /v1/unreserve."""
         if uids:
-            await self._call("POST", "/v1/unreserve", {"uids": list(uids)})
+            await self._call("POST", "/v1/unreserve", UnreserveReply, UnreserveRequest(list(uids)))
 
     async def rooms(self) -> Rooms:
         """GET /v1/rooms."""
-        answer = await self._call("GET", "/v1/rooms")
-        try:
-            rooms = Rooms.read(answer)
-        except (KeyError, TypeError, ValueError) as problem:
-            raise Unavailable(f"extender: /v1/rooms cannot be read: {problem!r}") from problem
+        rooms = Rooms.read(await self._call("GET", "/v1/rooms", RoomsReply))
         self._instance = rooms.instance
         return rooms
 
     async def wakeups(self, after: int) -> tuple[int, Sequence[str]]:
         """GET /v1/wakeups."""
-        answer = await self._call("GET", "/v1/wakeups", params={"after": str(after)})
-        return int(answer["next"]), [each["uid"] for each in answer["pods"]]
+        answer = await self._call("GET", "/v1/wakeups", WakeupsReply, params={"after": str(after)})
+        return answer.next, [each.uid for each in answer.pods]
 
     async def freed(self, after: int) -> int:
         """GET /v1/freed."""
-        answer = await self._call("GET", "/v1/freed", params={"after": str(after), "wait": str(WAIT)})
-        return int(answer["next"])
+        params = {"after": str(after), "wait": str(WAIT)}
+        return (await self._call("GET", "/v1/freed", FreedReply, params=params)).next
 
     async def usage(self, *, nodes: bool = False) -> Usage:
         """GET /v1/usage. An extender that does not serve it is Unavailable for this alone."""
-        answer = await self._call("GET", "/v1/usage", params={"nodes": "true"} if nodes else {})
+        answer = await self._call("GET", "/v1/usage", UsageReply, params={"nodes": "true"} if nodes else {})
         return Usage(
-            {uid: Resources(amounts) for uid, amounts in answer["pods"].items()},
-            {name: _node_use(each) for name, each in answer.get("nodes", {}).items()},
+            {uid: Resources(amounts) for uid, amounts in answer.pods.items()},
+            {name: _node_use(each) for name, each in (answer.nodes or {}).items()},
         )
 
     async def _call(
-        self, method: str, path: str, body: object = None, params: Mapping[str, str] | None = None
-    ) -> dict[str, Any]:
-        data = orjson.dumps(body) if body is not None else None
+        self,
+        method: str,
+        path: str,
+        answer: type[Answer],
+        body: msgspec.Struct | None = None,
+        params: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Ask, and read the answer."""
+        content = await self._send(method, path, b"" if body is None else msgspec.json.encode(body), params or {})
+        try:
+            return msgspec.json.decode(content, type=answer)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+            raise Unavailable(f"extender: {path} cannot be read: {problem}") from problem
+
+    async def _send(self, method: str, path: str, body: bytes, params: Mapping[str, str]) -> bytes:
         try:
             async with self._http.request(
-                method, self._url + path, data=data, params=params, headers=self._headers()
+                method, self._url + path, data=body or None, params=params, headers=self._headers()
             ) as reply:
                 content = await reply.read()
                 if reply.status != 200:
                     raise Unavailable(f"extender: {reply.status} {content[:200].decode(errors='replace')}")
-                found = orjson.loads(content)
+                return content
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as problem:
             raise Unavailable(f"extender: {type(problem).__name__}: {problem}") from problem
-        if not isinstance(found, dict):
-            raise Unavailable("extender: the answer is no object")
-        return found
 
     def _headers(self) -> dict[str, str]:
         headers = {"Content-Type": "application/json"}
@@ -280,32 +293,5 @@ class DegradedMode:
         return self.since is not None and self.clock() - self.since >= self.patience
 
 
-def declared_sums(
-    wishes: Iterable[PlaceRequest],
-    requests: Mapping[str, Resources],
-    free: Mapping[str, Resources],
-    allowed: Callable[[str, str], bool],
-) -> Placement:
-    """Without the extender: each pod in turn onto the node with the most left that holds its declared request.
-
-    `free` is allocatable less the declared sums of every node; no overcommit, so nothing measured is needed.
-    """
-    left = dict(free)
-    placed: dict[str, str] = {}
-    refused: dict[str, str] = {}
-    for each in wishes:
-        request = requests[each.uid]
-        names = left if each.nodes is None else [name for name in each.nodes if name in left]
-        fitting = [n for n in names if n not in each.avoid and request.fits(left[n]) and allowed(each.uid, n)]
-        if not fitting:
-            refused[each.uid] = "no node has the declared amount free"
-            continue
-        best = max(fitting, key=lambda name: (left[name]["cpu"], name))
-        left[best] = left[best] - request
-        placed[each.uid] = best
-    return Placement(placed, refused, reserved=False)
-
-
-def _node_use(said: Mapping[str, Any]) -> NodeUse:
-    charged, drivers = Resources(said.get("charged", {})), Resources(said.get("drivers", {}))
-    return NodeUse(Resources(said["used"]), float(said["measured"]), bool(said["stale"]), charged, drivers)
+def _node_use(said: NodeUsage) -> NodeUse:
+    return NodeUse(Resources(said.used), said.measured, said.stale, Resources(said.charged), Resources(said.drivers))

@@ -23,7 +23,7 @@ from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlight, PodState
 from slackwater_operator.cache.refusals import Vain
 from slackwater_operator.release.batch import moves
-from slackwater_operator.release.extenderclient import PlaceRequest, Reservation
+from slackwater_operator.release.extenderclient import PlacementWish, Reservation
 from slackwater_operator.release.podwriter import WATCH_DELAY
 from slackwater_operator.release.releasewriter import ReleaseWriter
 
@@ -194,7 +194,7 @@ class Nominations:
 
     async def _served_at_home(self, lost: Sequence[tuple[PodRecord, InFlight]]) -> Collection[str]:
         """Those whose own node has room for them all the same, so that it is something else that keeps them out."""
-        home = [PlaceRequest(pod.uid, submitted=pod.created, nodes=(way.node,)) for pod, way in lost if way.node]
+        home = [PlacementWish(pod.uid, submitted=pod.created, nodes=(way.node,)) for pod, way in lost if way.node]
         return (await self.places.place(home)).placed.keys() if home else ()
 
     async def _keep_room(self, searching: Iterable[PodRecord]) -> Collection[str]:

@@ -20,6 +20,7 @@ from slackwater.cycle.cycle import Release, Round, decide
 from slackwater.cycle.releaseranks import ranks
 from slackwater.cycle.snapshot import Snapshot
 from slackwater.errors import Unavailable
+from slackwater.placement.declaredsums import DeclaredAsk, declared_sums
 from slackwater.placement.knapsack import MAX_TASKS
 from slackwater.resources import Resources, total
 from slackwater_cluster import names
@@ -36,9 +37,8 @@ from slackwater_operator.release.extenderclient import (
     DegradedMode,
     Placement,
     PlacementSource,
-    PlaceRequest,
+    PlacementWish,
     Reservation,
-    declared_sums,
     wish,
 )
 from slackwater_operator.release.podwriter import WATCH_DELAY, PodWriter
@@ -274,7 +274,7 @@ class Releaser:
         ]
 
     async def _place(
-        self, outlook: Outlook, wishes: Sequence[PlaceRequest], unplaced: Sequence[Reservation]
+        self, outlook: Outlook, wishes: Sequence[PlacementWish], unplaced: Sequence[Reservation]
     ) -> Placement | None:
         # HaSTE-A's factor of this round, the largest of its queues: where no app iterates it weighs nothing.
         alpha = max(outlook.round.alphas.values(), default=0.0)
@@ -292,7 +292,8 @@ class Releaser:
         self._well(self.rooms)
         return placement
 
-    def _alone(self, wishes: Sequence[PlaceRequest]) -> Placement:
+    def _alone(self, wishes: Sequence[PlacementWish]) -> Placement:
+        """Without the extender: by what pods declare, of what nodes have left by declared sums."""
         node_requests, index = self.cache.node_requests, self.cache.index
         pods = {each.uid: pod for each in wishes if (pod := index.pod(each.uid)) is not None}
 
@@ -304,8 +305,15 @@ class Releaser:
             pod = index.pod(uid)
             if pod is not None and on_its_way.node in free:
                 free[on_its_way.node] = free[on_its_way.node] - pod.declared
-        known = [each for each in wishes if each.uid in pods]
-        return declared_sums(known, {uid: pod.declared for uid, pod in pods.items()}, free, allowed)
+        asks = [
+            DeclaredAsk(each.uid, pods[each.uid].declared, each.nodes, each.avoid)
+            for each in wishes
+            if each.uid in pods
+        ]
+        found = declared_sums(asks, free, allowed)
+        placed = {uid: node for uid, node in found.items() if node is not None}
+        refused = {uid: "no node has the declared amount free" for uid, node in found.items() if node is None}
+        return Placement(placed, refused, reserved=False)
 
     async def _whole(self, placement: Placement, chosen: Iterable[Release]) -> Placement:
         """A gang of which one pod found no node keeps none of the others' nodes."""

@@ -165,7 +165,7 @@ def test_what_drivers_use_is_use_of_memory() -> None:
     assert room(driving)[1] == pytest.approx(56.0)
 
 
-def test_likes_of_an_evicted_pod_are_charged_what_it_may_have_used() -> None:
+def test_pods_like_an_evicted_pod_are_charged_what_it_may_have_used() -> None:
     """Seed 23: packed by what they declare they were killed one after the other, until their controller gave up."""
     ledger = ledger_with()
     claim = PodClaim("p", "n", (1.0, 30.0), (0.5, 20.0), Role.TASK, "app", ClaimState.BOUND, None, (2.0, 1.5))
@@ -217,7 +217,7 @@ def test_pods_that_use_more_memory_than_they_declare_say_so_at_once() -> None:
 
 
 def test_a_driver_is_charged_what_it_is_placed_by() -> None:
-    """Its likes were ended for their memory: until its first sample it took half of what its node was chosen for."""
+    """Others were ended for their memory: until its first sample it took half of what its node was chosen for."""
     ledger = ledger_with()
     driver = PodClaim("p", "n", (1.0, 20.0), (1.0, 20.0), Role.DRIVER, "app", ClaimState.BOUND, None)
     ledger.evicted(driver)

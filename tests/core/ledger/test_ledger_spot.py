@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.types import ClaimState, NodeSpec, PodClaim, Sample
+from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.nodetable import PodAsk
 from slackwater.placement.filter import fit_one, judge_one
+from slackwater.roles import Role
 from support.builders.measuring import measure
 
 NODES = [f"n{index}" for index in range(5)]
@@ -47,6 +48,59 @@ def test_one_node_equals_its_row_of_the_table_to_the_last_bit(pods: list[tuple[s
         assert ledger.left(name, now) == expected
     ledger.upsert_node(NodeSpec("n0", (4.0, 64.0), (4.0, 64.0)))
     assert ledger.left("n0", now) == (ledger.table(now).room[0].tolist(), ledger.table(now).native[0].tolist())
+
+
+TERMS = [LedgerConfig(), LedgerConfig(risk=0.05), LedgerConfig(floor=False), LedgerConfig(alpha=0.0)]
+PODS = st.builds(
+    PodClaim,
+    uid=st.sampled_from("abcdefgh"),
+    node=st.sampled_from(NODES),
+    declared=st.tuples(st.floats(0, 8), st.floats(0, 40)),
+    native=st.tuples(st.floats(0, 4), st.floats(0, 20)),
+    role=st.sampled_from([Role.DRIVER, Role.TASK]),
+    app=st.sampled_from(["etl", "report"]),
+    state=st.just(ClaimState.RUNNING),
+    started=st.just(0.0),
+    ceiling=st.just((4.0, 2.0)),
+    managed=st.booleans(),
+    guaranteed=st.booleans(),
+)
+ROUNDS = st.lists(st.lists(st.tuples(st.floats(0, 16), st.floats(0, 64)), min_size=4, max_size=4), max_size=4)
+
+
+@given(st.sampled_from(TERMS), st.lists(PODS, max_size=8), ROUNDS, st.sampled_from([0.0, 99.0]))
+def test_one_node_equals_its_row_whatever_the_ledger_counts(
+    terms: LedgerConfig, pods: list[PodClaim], rounds: list[list[tuple[float, float]]], later: float
+) -> None:
+    """Drivers, pods of others, apps that outgrow their request, full nodes, stale ones, a stated risk, no floor.
+
+    Half of the pods come after the table was made once, so that both forms of it are looked at: whole, and some rows.
+    """
+    ledger = Ledger(terms)
+    for name in NODES:
+        ledger.upsert_node(NodeSpec(name, (15.0, 60.0), (16.0, 64.0)))
+    for claim in pods[::2]:
+        ledger.put(claim)
+    for number, used in enumerate(rounds, 1):
+        uses = {claim.uid: used[0] for claim in pods[::2]}
+        measure(
+            ledger,
+            10.0 * number,
+            {name: Sample(10.0 * number, use) for name, use in zip(NODES, used, strict=False)},
+            uses,
+        )
+    now = 10.0 * len(rounds) + later
+    before = ledger.table(now)
+    for claim in pods[1::2]:
+        ledger.put(claim)
+    whole = ledger.survey(now).table
+    assert before is not whole
+    for row, name in enumerate(NODES):
+        spot = ledger.spot(name, now)
+        assert spot is not None
+        np.testing.assert_allclose(spot.room, whole.room[row], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(ledger.table(now).room[row], whole.room[row], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(spot.native, whole.native[row], rtol=1e-9, atol=1e-9)
 
 
 @given(claims, st.sampled_from(NODES), st.sampled_from([0.0, 99.0]), st.floats(0, 20))

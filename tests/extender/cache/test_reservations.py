@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from slackwater.resources import Resources
 from slackwater_cluster import names
+from slackwater_cluster.extenderapi import RoomsReply
 from slackwater_operator.cache.rooms import Rooms
 from support.builders import objects
 from support.fakes.extender import World, node_record, world
@@ -36,7 +38,7 @@ def one() -> World:
 
 def rooms(made: World) -> Rooms:
     """What the operator's rounds read."""
-    return Rooms.read(made.get("/v1/rooms"))
+    return Rooms.read(msgspec.convert(made.get("/v1/rooms"), RoomsReply))
 
 
 def free(made: World) -> float:

@@ -13,9 +13,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from slackwater.estimation.calibration import Kept
-from slackwater.ledger.learnedcodec import Learned, LearnedRisk, decode, encode
+from slackwater.ledger.learnedstate import Learned, LearnedRisk
 from slackwater_cluster.api.client import ApiClient
 from slackwater_cluster.api.endpoint import Endpoint
+from slackwater_extender.sampler.learnedcodec import decode, encode
 from slackwater_extender.sampler.learnedstore import KEY, LearnedStore
 from support.builders import objects
 from support.fakes.extender import START, World, world

@@ -51,10 +51,10 @@ def test_the_nominated_node_is_accepted_by_the_filter() -> None:
 
 
 def test_a_pod_that_costs_more_than_it_declares_is_seen_by_the_next() -> None:
-    """Its likes use 3 cores and declare 1: the third fits by what it declares, the fourth does not."""
+    """Pods of its app use 3 cores and declare 1: the third fits by what it declares, the fourth does not."""
     made = world(objects.node("n", cpu="8"), objects.node("m", cpu="32"))
-    likes: dict[str, Any] = {"cpu": "1", "native": "500m", "labels": {"slackwater.io/app": "etl"}}
-    before = [task(f"r{i}", node="m", phase="Running", status=objects.running(), **likes) for i in range(4)]
+    alike: dict[str, Any] = {"cpu": "1", "native": "500m", "labels": {"slackwater.io/app": "etl"}}
+    before = [task(f"r{i}", node="m", phase="Running", status=objects.running(), **alike) for i in range(4)]
     other = task("other", "6", "5", node="n", phase="Running", status=objects.running())
     made.show(*before, other)
     uses = {**{pod["metadata"]["uid"]: (3.0, 2.0**29) for pod in before}, "uid-batch-other": (0.2, 2.0**29)}
@@ -64,7 +64,7 @@ def test_a_pod_that_costs_more_than_it_declares_is_seen_by_the_next() -> None:
     made.gone(*before)
     made.nodes(objects.node("m", cpu="32", ready=False))
     names = [f"p{i}" for i in range(6)]
-    pods = [task(name, **likes) for name in names]
+    pods = [task(name, **alike) for name in names]
     held_back(made, *pods)
     assert [each["uid"] for each in ask(made, *names)["placed"]] == ["uid-batch-p0", "uid-batch-p1", "uid-batch-p2"]
     assert [made.filter(pod, "n")["NodeNames"] for pod in pods[:3]] == [["n"]] * 3

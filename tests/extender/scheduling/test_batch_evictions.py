@@ -1,4 +1,4 @@
-"""Batch placement of pods whose likes were killed for their memory: where there is room for what they came to use."""
+"""Batch placement of pods of apps that lost pods for their memory: where there is room for what they came to use."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def evict(made: World, lacking: str = "memory", **fields: Any) -> None:
 
 
 @pytest.mark.parametrize("lacking", ["ephemeral-storage", "pids", "inodes"])
-def test_likes_of_a_pod_that_was_evicted_for_something_else_need_no_more_memory(lacking: str) -> None:
+def test_pods_like_a_pod_that_was_evicted_for_something_else_need_no_more_memory(lacking: str) -> None:
     """A full disk says nothing of the memory that they use."""
     made = world(objects.node("small", memory="8Gi"))
     made.sample({"small": (0.0, 0.0)})
@@ -51,7 +51,7 @@ def test_pods_that_were_evicted_before_the_extender_saw_them_are_long_past() -> 
     assert ask(made, "again")["placed"][0]["node"] == "small"
 
 
-def test_likes_of_an_evicted_pod_go_where_there_is_room_for_twice_as_much() -> None:
+def test_pods_like_an_evicted_pod_go_where_there_is_room_for_twice_as_much() -> None:
     """Seed 129: they were put on the small node again and again, and killed there each time."""
     made = world(objects.node("small", memory="8Gi"), objects.node("large", memory="32Gi"))
     made.sample({"small": (0.0, 0.0), "large": (0.0, 0.0)})
@@ -69,7 +69,7 @@ def test_likes_of_an_evicted_pod_go_where_there_is_room_for_twice_as_much() -> N
 
 
 @pytest.mark.parametrize("taint", ["node.kubernetes.io/memory-pressure", "node.kubernetes.io/network-unavailable"])
-def test_likes_of_an_evicted_pod_wait_for_a_node_that_kubernetes_keeps_closed_for_a_while(taint: str) -> None:
+def test_pods_like_an_evicted_pod_wait_for_a_node_that_kubernetes_keeps_closed_for_a_while(taint: str) -> None:
     """Seed 2020289: they were put by what they declare onto the one node without memory pressure, and killed there."""
     made = world(objects.node("small", memory="8Gi"), closed("large", taint))
     made.sample({"small": (0.0, 0.0), "large": (0.0, 0.0)})
@@ -80,7 +80,7 @@ def test_likes_of_an_evicted_pod_wait_for_a_node_that_kubernetes_keeps_closed_fo
     assert ask(made, "again")["placed"][0]["node"] == "large"
 
 
-def test_likes_of_an_evicted_pod_do_not_wait_for_a_node_that_is_kept_for_others() -> None:
+def test_pods_like_an_evicted_pod_do_not_wait_for_a_node_that_is_kept_for_others() -> None:
     """A taint that somebody gave it stays: they go by what they declare, as with any scheduler."""
     made = world(objects.node("small", memory="8Gi"), closed("large", "dedicated"))
     made.sample({"small": (0.0, 0.0), "large": (0.0, 0.0)})
@@ -102,7 +102,7 @@ class CountingLedger(Ledger):
 
 @pytest.mark.parametrize(("killed", "asked"), [(True, 1), (False, 0)])
 def test_what_tasks_leave_of_the_nodes_is_computed_once_for_a_batch(killed: bool, asked: int) -> None:
-    """For all of its pods, under the lock, and only where a like of one of them was killed."""
+    """For all of its pods, under the lock, and only where a pod of the app of one of them was killed."""
     made = world()
     ledger = made.parts.cache.ledger = CountingLedger(made.parts.cache.ledger.terms)
     made.nodes(objects.node("small", memory="8Gi"), objects.node("large", memory="32Gi"))
@@ -126,7 +126,7 @@ def test_a_driver_that_was_evicted_takes_a_node_that_tasks_can_spare(spare: list
 
 
 @pytest.mark.parametrize("ended", [False, True], ids=["gone while it ran", "told to end first"])
-def test_likes_of_a_task_that_was_deleted_with_its_driver_go_where_it_could_have_grown(ended: bool) -> None:
+def test_pods_like_a_task_that_was_deleted_with_its_driver_go_where_it_could_have_grown(ended: bool) -> None:
     """Seed 50008: the driver was killed; its tasks, of which none had been, were packed by what they had used by then.
 
     A task that is deleted ends in a phase like any other before it is gone.
@@ -147,7 +147,7 @@ def test_likes_of_a_task_that_was_deleted_with_its_driver_go_where_it_could_have
     assert made.parts.cache.ledger.expected(claim)[1] == pytest.approx(6 * 2**30)
 
 
-def test_likes_of_a_pod_that_used_more_than_it_declared_go_where_there_is_room_for_it() -> None:
+def test_pods_like_a_pod_that_used_more_than_it_declared_go_where_there_is_room_for_it() -> None:
     """They ask for no core: that the one node with memory enough is overfull in cores does not keep them away."""
     made = world(objects.node("small", memory="8Gi"), objects.node("large", memory="32Gi"))
     labels = {"slackwater.io/app": "grows", "slackwater.io/role": "task"}

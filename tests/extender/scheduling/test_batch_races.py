@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from slackwater_cluster.extenderapi import PlaceItem, PlaceRequest
 from slackwater_extender.cache.lock import PriorityLock
-from slackwater_extender.scheduling.placewire import PlaceItem, PlaceRequest
 from support.builders import objects
 from support.fakes.extender import World, world
 from support.fakes.placing import ask, three, waiting

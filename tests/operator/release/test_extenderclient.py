@@ -1,9 +1,10 @@
 """The extender's HTTP API as the operator calls it, against a server that answers like it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import numpy as np
+import orjson
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
@@ -14,10 +15,9 @@ from slackwater_operator.release.extenderclient import (
     DegradedMode,
     Extender,
     NodeUse,
-    PlaceRequest,
+    PlacementWish,
     Reservation,
     Usage,
-    declared_sums,
 )
 
 
@@ -82,7 +82,7 @@ async def server() -> AsyncIterator[Any]:
 async def test_place_returns_nodes_and_reasons(server: Any) -> None:
     """Both come back by uid; what orders the batch goes along."""
     async with Extender(str(server.make_url(""))) as extender:
-        found = await extender.place([PlaceRequest("p", urgency=2.0, avoid=("b",)), PlaceRequest("bad")])
+        found = await extender.place([PlacementWish("p", urgency=2.0, avoid=("b",)), PlacementWish("bad")])
     assert found.placed == {"p": "a"}
     assert found.refused == {"bad": "no room"}
     assert server.asked[0]["pods"][0]["avoid"] == ["b"]
@@ -93,9 +93,9 @@ async def test_place_returns_nodes_and_reasons(server: Any) -> None:
 async def test_the_nodes_of_a_queue_are_sent_once(server: Any) -> None:
     """Thousands of names for each of hundreds of pods would be a body of many megabytes."""
     own = tuple(f"n{number}" for number in range(1000))
-    wishes = [PlaceRequest(f"p{number}", nodes=own) for number in range(50)]
+    wishes = [PlacementWish(f"p{number}", nodes=own) for number in range(50)]
     async with Extender(str(server.make_url(""))) as extender:
-        await extender.place([*wishes, PlaceRequest("free"), PlaceRequest("home", nodes=("n7",))])
+        await extender.place([*wishes, PlacementWish("free"), PlacementWish("home", nodes=("n7",))])
     (body,) = server.asked
     assert list(body["selections"].values()) == [list(own), ["n7"]]
     told = {pod["uid"]: body["selections"].get(pod.get("selection")) for pod in body["pods"]}
@@ -137,6 +137,61 @@ async def test_an_answer_without_rooms_is_unavailable(server: Any) -> None:
             await extender.rooms()
 
 
+CALLS: dict[str, Callable[[Extender], Awaitable[object]]] = {
+    "place": lambda extender: extender.place([PlacementWish("p")]),
+    "reserve": lambda extender: extender.reserve([Reservation("p", Resources(cpu=1))]),
+    "unreserve": lambda extender: extender.unreserve(["p"]),
+    "rooms": lambda extender: extender.rooms(),
+    "wakeups": lambda extender: extender.wakeups(0),
+    "freed": lambda extender: extender.freed(0),
+    "usage": lambda extender: extender.usage(nodes=True),
+}
+ROOMS = {
+    "kinds": ["cpu", "memory"], "ceiling": [1.0, 1.0], "names": ["a"], "open": [True], "reserved": [],
+    "total": [[8, 32]], "room": [[8, 32]], "native": [[8, 32]], "requested": [[8, 32]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", CALLS)
+@pytest.mark.parametrize("answer", [b"{}", b"[]", b"no JSON", b'{"next": "\xff"}', b"[" * 5000])
+async def test_an_answer_that_cannot_be_read_is_unavailable(path: str, answer: bytes) -> None:
+    """Whatever was asked: an extender of another version, or somebody else in its place, is away rather than wrong."""
+    await refuses(path, answer)
+
+
+@pytest.mark.parametrize(
+    ("path", "answer"),
+    [
+        pytest.param("place", {"placed": [{"uid": "p"}], "refused": []}, id="no node"),
+        pytest.param("place", {"placed": [], "refused": [{"uid": "p", "reason": "", "needs": 1}]}, id="no needs"),
+        pytest.param("wakeups", {"next": "soon", "pods": []}, id="no number"),
+        pytest.param("usage", {"pods": {"p": {"cpu": "much"}}}, id="no amount"),
+        pytest.param("usage", {"pods": {}, "nodes": {"n": {"used": {}}}}, id="no time"),
+        pytest.param("rooms", {**ROOMS, "room": [[8]]}, id="a kind short"),
+        pytest.param("rooms", {**ROOMS, "native": []}, id="a node short"),
+        pytest.param("rooms", {**ROOMS, "open": [True, True]}, id="a node too many"),
+        pytest.param("rooms", {**ROOMS, "ceiling": [1.0]}, id="a ceiling short"),
+        pytest.param("rooms", {**ROOMS, "reserved": [{"namespace": "team"}]}, id="nothing declared"),
+    ],
+)
+async def test_an_answer_in_which_something_is_missing_is_unavailable(path: str, answer: dict[str, Any]) -> None:
+    """Half an answer is none."""
+    await refuses(path, orjson.dumps(answer))
+
+
+async def refuses(path: str, answer: bytes) -> None:
+    """Ask a server that says this to everything."""
+
+    async def say(_: web.Request) -> web.Response:
+        return web.Response(body=answer, content_type="application/json")
+
+    app = web.Application()
+    app.router.add_route("*", f"/v1/{path}", say)
+    async with TestServer(app) as running, Extender(str(running.make_url(""))) as extender:
+        with pytest.raises(Unavailable, match=f"/v1/{path} cannot be read"):
+            await CALLS[path](extender)
+
+
 async def test_every_trouble_is_unavailable(server: Any) -> None:
     """A status that is not 200, and nobody listening."""
     async with Extender(str(server.make_url(""))) as extender:
@@ -170,16 +225,6 @@ def test_grace_counts_from_the_first_failure() -> None:
     assert not grace.over
 
 
-def test_declared_sums_never_overfill_a_node() -> None:
-    """Each pod takes from the node it gets; avoided and forbidden nodes are left out."""
-    wishes = [PlaceRequest("a"), PlaceRequest("b"), PlaceRequest("c", avoid=("n2",)), PlaceRequest("d", nodes=("n3",))]
-    requests = {wish.uid: Resources(cpu=2) for wish in wishes}
-    free = {"n1": Resources(cpu=3), "n2": Resources(cpu=4), "n3": Resources(cpu=8)}
-    found = declared_sums(wishes, requests, free, lambda uid, node: not (node == "n3" and uid != "d"))
-    assert found.placed == {"a": "n2", "b": "n1", "d": "n3"}
-    assert list(found.refused) == ["c"]
-
-
 async def test_use_of_nodes_comes_only_where_it_is_asked_for(server: Any) -> None:
     """With the sample's own time and whether it is too old; the use of pods always comes."""
     async with Extender(str(server.make_url("/measured"))) as extender:
@@ -195,4 +240,4 @@ async def test_extender_without_usage_is_unavailable_for_that_alone(server: Any)
     async with Extender(str(server.make_url(""))) as extender:
         with pytest.raises(Unavailable, match="404"):
             await extender.usage()
-        assert (await extender.place([PlaceRequest("p")])).placed == {"p": "a"}
+        assert (await extender.place([PlacementWish("p")])).placed == {"p": "a"}

@@ -12,7 +12,7 @@ import pytest
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_lab.faults.rules import Fault, Watch
-from slackwater_operator.release.extenderclient import Placement, PlaceRequest, Reservation
+from slackwater_operator.release.extenderclient import Placement, PlacementWish, Reservation
 from support.fakes.cluster import Operator, World, enforcing, node
 from support.fakes.faults import FaultyWorld
 
@@ -156,14 +156,14 @@ class DeafWorld(World):
     """A world in which the answer of some questions to the extender is lost, or the answer comes too late."""
 
     lost: list[str] = field(default_factory=list)  # the questions that are struck next, by name
-    late: list[Sequence[PlaceRequest]] = field(default_factory=list)  # placements that are made after all, later
+    late: list[Sequence[PlacementWish]] = field(default_factory=list)  # placements that are made after all, later
 
     def _strike(self, question: str) -> None:
         if question in self.lost:
             self.lost.remove(question)
             raise Unavailable("extender: TimeoutError")
 
-    async def place(self, wishes: Sequence[PlaceRequest], **more: Any) -> Placement:
+    async def place(self, wishes: Sequence[PlacementWish], **more: Any) -> Placement:
         """Place, and lose the answer; or leave it for later."""
         if "late" in self.lost:
             self.late.append(wishes)

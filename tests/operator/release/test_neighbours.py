@@ -17,7 +17,7 @@ from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord
 from slackwater_operator.cache.podstate import UNSCHEDULABLE
 from slackwater_operator.cache.refusals import Vain
 from slackwater_operator.ratelimit import TokenBucket
-from slackwater_operator.release.extenderclient import Placement, PlaceRequest
+from slackwater_operator.release.extenderclient import Placement, PlacementWish
 from slackwater_operator.release.loop import ReleaseLoop
 from support.fakes.cluster import Operator, World, node
 from support.fakes.loop import release_loop
@@ -257,7 +257,7 @@ def test_opted_out_pods_that_cannot_be_let_go_do_not_keep_the_others() -> None:
 class HalfAway(TwoTenants):
     """Its extender tells rooms, and finds no nodes."""
 
-    async def place(self, wishes: Sequence[PlaceRequest], *, cold: bool = False, alpha: float = 0.0) -> Placement:
+    async def place(self, wishes: Sequence[PlacementWish], *, cold: bool = False, alpha: float = 0.0) -> Placement:
         """Every batch fails."""
         if wishes:
             raise Unavailable("timed out")

@@ -11,7 +11,7 @@ import pytest
 from slackwater_cluster import names
 from slackwater_cluster.names import UNKNOWN_POD
 from slackwater_operator.cache.rooms import Rooms
-from slackwater_operator.release.extenderclient import Placement, PlaceRequest
+from slackwater_operator.release.extenderclient import Placement, PlacementWish
 from slackwater_operator.release.loop import ReleaseLoop
 from slackwater_operator.release.pace import LEAST, rest
 from support.fakes.cluster import World, enforcing, node
@@ -171,7 +171,7 @@ class _FirstBehind:
         self.rooms, self.reserve, self.unreserve = world.rooms, world.reserve, world.unreserve
         self.wakeups, self.freed, self.usage = world.wakeups, world.freed, world.usage
 
-    async def place(self, wishes: Sequence[PlaceRequest], **how: Any) -> Placement:
+    async def place(self, wishes: Sequence[PlacementWish], **how: Any) -> Placement:
         """Refuse once, in the extender's own words."""
         self.asked += bool(wishes)
         if self.asked == 1 and wishes:

@@ -13,7 +13,7 @@ from slackwater_cluster.watch import trim, wire
 from slackwater_operator.cache.podstate import InFlightPods
 from slackwater_operator.cache.rooms import Rooms
 from slackwater_operator.cache.snapshot import take_snapshot
-from slackwater_operator.release.extenderclient import Placement, PlaceRequest
+from slackwater_operator.release.extenderclient import Placement, PlacementWish
 from support.builders import objects
 from support.fakes.cluster import World, enforcing, node, owned
 from support.fakes.loop import Away, running
@@ -236,7 +236,7 @@ class _Behind:
         self.rooms, self.reserve, self.unreserve = world.rooms, world.reserve, world.unreserve
         self.wakeups, self.freed, self.usage = world.wakeups, world.freed, world.usage
 
-    async def place(self, wishes: Sequence[PlaceRequest], *, cold: bool = False, alpha: float = 0.0) -> Placement:
+    async def place(self, wishes: Sequence[PlacementWish], *, cold: bool = False, alpha: float = 0.0) -> Placement:
         """Refuse with the extender's own words."""
         return Placement({}, {wish.uid: UNKNOWN_POD for wish in wishes})
 

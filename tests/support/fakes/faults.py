@@ -14,7 +14,7 @@ from slackwater_cluster.api.session import Answer
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_lab.faults import requests
 from slackwater_lab.faults.rules import STATUS, Deliveries, Fault, FaultPlan, Watch
-from slackwater_operator.release.extenderclient import Placement, PlaceRequest
+from slackwater_operator.release.extenderclient import Placement, PlacementWish
 from support.fakes.cluster import Operator, World
 
 
@@ -65,7 +65,7 @@ class FaultyWorld(World):
         self.dead = True
         raise Killed
 
-    async def place(self, wishes: Sequence[PlaceRequest], *, cold: bool = False, alpha: float = 0.0) -> Placement:
+    async def place(self, wishes: Sequence[PlacementWish], *, cold: bool = False, alpha: float = 0.0) -> Placement:
         """Placement, unless the one who asks is dead."""
         self._alive()
         return await super().place(wishes, cold=cold, alpha=alpha)

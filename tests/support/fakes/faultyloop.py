@@ -12,7 +12,7 @@ import msgspec
 from slackwater.resources import CPU, MEMORY, Resources, total
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer
-from slackwater_cluster.pods.quantities import quantity
+from slackwater_cluster.pods.quantities import parse_quantity
 from slackwater_cluster.watch.records import CustomRecord, OwnerRef, PodRecord
 from slackwater_operator.release.extenderclient import NodeUse
 from slackwater_operator.settings import Settings
@@ -110,7 +110,7 @@ class FaultyLoopWorld(FaultyWorld):
             return
         self.resizes[pod.name] += 1
         asked = body["spec"]["containers"][0]["resources"]["requests"]
-        self.change(pod.uid, native=Resources({kind: quantity(value) for kind, value in asked.items()}))
+        self.change(pod.uid, native=Resources({kind: parse_quantity(value) for kind, value in asked.items()}))
 
     # -- kubelets and the metrics of nodes ----------------------------------------------------------------------------
 

@@ -15,14 +15,14 @@ from slackwater_cluster import names
 from slackwater_cluster.pods.nodefit import allows
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.rooms import Rooms
-from slackwater_operator.release.extenderclient import NodeUse, Placement, PlaceRequest, Reservation, Usage, asked
+from slackwater_operator.release.extenderclient import NodeUse, Placement, PlacementWish, Reservation, Usage, asked
 from support.fakes.memoryapi import MemoryApi
 
 
 class PlaceCall(NamedTuple):
     """One request for nodes."""
 
-    wishes: list[PlaceRequest]
+    wishes: list[PlacementWish]
     cold: bool
     alpha: float
 
@@ -56,11 +56,11 @@ class MemoryExtender(MemoryApi):
         """The node that a pod was placed on and not bound to yet."""
         return "" if pod.parked else self.entered.get(pod.uid, "")
 
-    async def place(self, wishes: Sequence[PlaceRequest], *, cold: bool = False, alpha: float = 0.0) -> Placement:
+    async def place(self, wishes: Sequence[PlacementWish], *, cold: bool = False, alpha: float = 0.0) -> Placement:
         """Best fit by declared sums."""
         self.place_calls.append(PlaceCall(list(wishes), cold, alpha))
         body = asked(wishes)  # as the real one reads it
-        nodes = {each["uid"]: body["selections"][each["selection"]] for each in body["pods"] if "selection" in each}
+        nodes = {each.uid: body.selections[each.selection] for each in body.pods if each.selection}
         wishes = sorted(wishes, key=lambda wish: wish.rank)
         for wish in wishes:
             self.entered.pop(wish.uid, None)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from slackwater_cluster.api.session import MERGE
-from slackwater_cluster.pods.quantities import quantity
+from slackwater_cluster.pods.quantities import parse_quantity
 from slackwater_lab.processes.stealtime import Stopwatch
 from support.lab.testnamespace import LABEL, PLAIN, QUEUES, Ground, Object, phase, until
 from support.lab.troubledlife import End, TroubledLife
@@ -180,8 +180,8 @@ def _is(pod: Object, app: str, role: str) -> bool:
 
 
 def _cpu(pod: Object) -> float:
-    return quantity(pod["spec"]["containers"][0]["resources"]["requests"]["cpu"])
+    return parse_quantity(pod["spec"]["containers"][0]["resources"]["requests"]["cpu"])
 
 
 def _declared(marks: Mapping[str, str]) -> float:
-    return quantity(marks["slackwater.io/declared-cpu"])
+    return parse_quantity(marks["slackwater.io/declared-cpu"])

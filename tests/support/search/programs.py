@@ -31,7 +31,7 @@ from slackwater_operator.settings import Settings as OperatorSettings
 from slackwater_operator.status.policygate import GateKeeper
 from support.search.cluster import Cluster, Inbox, Watcher
 from support.search.plan import WorldPlan
-from support.search.transport import ask
+from support.search.transport import send
 
 METRICS = Metrics()  # one for all worlds: nobody reads them here
 EXTENDER = ExtenderSettings()
@@ -226,13 +226,11 @@ class Client(Extender):
         """Whether nobody answers."""
         return self._program.silent
 
-    async def _call(
-        self, method: str, path: str, body: object = None, params: Mapping[str, str] | None = None
-    ) -> dict[str, Any]:
+    async def _send(self, method: str, path: str, body: bytes, params: Mapping[str, str]) -> bytes:
         await asyncio.sleep(0)
         if self._program.silent:
             raise Unavailable("extender: it does not answer")
-        return ask(self._program.parts, method, path, body, params or {})
+        return send(self._program.parts, method, path, body, params)
 
 
 class OperatorProgram(Watcher):

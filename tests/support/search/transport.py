@@ -33,10 +33,14 @@ def _application() -> Flask:
     return create(cast("Components", _asked))
 
 
-def ask(parts: Components, method: str, path: str, body: object, params: Mapping[str, str]) -> dict[str, Any]:
+def ask(parts: Components, path: str) -> dict[str, Any]:
+    """One question without a body."""
+    return cast("dict[str, Any]", orjson.loads(send(parts, "GET", path, b"", {})))
+
+
+def send(parts: Components, method: str, path: str, data: bytes, params: Mapping[str, str]) -> bytes:
     """One request of the operator; anything but 200 is what the operator's client makes of it."""
     _asked.parts = parts
-    data = orjson.dumps(body) if body is not None else b""
     status: list[str] = []
     environ = {
         "REQUEST_METHOD": method,
@@ -56,4 +60,4 @@ def ask(parts: Components, method: str, path: str, body: object, params: Mapping
     answer = b"".join(pieces)
     if not status[0].startswith("200"):
         raise Unavailable(f"extender: {status[0]} {answer[:200].decode(errors='replace')}")
-    return cast("dict[str, Any]", orjson.loads(answer))
+    return answer

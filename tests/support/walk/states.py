@@ -19,14 +19,14 @@ DIGITS = 3  # of a pool's border: its status, from which a fresh start takes it,
 def state(pair: Pair) -> dict[str, Any]:
     """Everything that is decided by, in the whole pair."""
     cache, parts = pair.cache, pair.extender.parts
-    rooms = ask(parts, "GET", "/v1/rooms", None, {})
+    rooms = ask(parts, "/v1/rooms")
     del rooms["instance"]
     snapshot = take_snapshot(cache, pair.store.now, pair.loop.run_until_complete(pair.client.rooms()))
     return {
         "governance of the operator": governance(cache.governing, pair.store),
         "governance of the extender": governance(parts.cache.governance, pair.store),
         "rooms": rooms,
-        "nodes": ask(parts, "GET", "/v1/nodes", None, {}),
+        "nodes": ask(parts, "/v1/nodes"),
         "terms": parts.cache.ledger.terms,
         "claims": {claim.uid: tuple(claim) for claim in parts.cache.ledger.claims()},
         "guarded": {

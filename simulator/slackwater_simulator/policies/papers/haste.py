@@ -14,8 +14,8 @@ import numpy as np
 from slackwater.ordering.fitness import weights
 from slackwater.ordering.iterations import alignment, factor
 from slackwater.ordering.stageurgency import Stage, stage_urgencies
+from slackwater.placement.heartbeatfill import NodeSpace, TaskRequest, WaitingTask, assign
 from slackwater.placement.knapsack import MAX_TASKS, knapsack
-from slackwater.placement.nodefill import NodeSpace, TaskRequest, WaitingTask, assign
 from slackwater_simulator.policies.base import Queue, Scheduler
 from slackwater_simulator.worlds.fit import most
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slackwater.ordering.fitness import weights
-from slackwater.placement.nodefill import NodeSpace, TaskRequest, WaitingTask, assign
+from slackwater.placement.heartbeatfill import NodeSpace, TaskRequest, WaitingTask, assign
 from slackwater_simulator.engine import SWEEP
 from slackwater_simulator.policies.slackwater.policy import Gatekept
 from slackwater_simulator.worlds.fit import most

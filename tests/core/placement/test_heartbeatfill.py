@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber
-from slackwater.placement.nodefill import NodeSpace, TaskRequest, WaitingTask, assign, nearest
+from slackwater.placement.heartbeatfill import NodeSpace, TaskRequest, WaitingTask, assign, nearest
 from support.builders.oracles import Oracle, rows
 
 sizes = st.tuples(st.integers(0, 5), st.integers(0, 5))

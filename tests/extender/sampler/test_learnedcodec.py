@@ -15,21 +15,20 @@ from numpy.typing import NDArray
 
 from slackwater.errors import InvalidInput
 from slackwater.estimation.calibration import MACHINES, NOTHING_CAME, SCORES, Calibration, Kept
-from slackwater.ledger.learnedcodec import (
+from slackwater.ledger.learnedstate import Learned, LearnedRisk
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
+from slackwater.roles import Role
+from slackwater_extender.sampler.learnedcodec import (
     MOST_APPS,
     MOST_BYTES,
     MOST_RATIOS,
     MOST_SCORES,
     MOST_TEXT,
     VERSION,
-    Learned,
-    LearnedRisk,
     decode,
     encode,
 )
-from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
-from slackwater.roles import Role
 from support.builders.measuring import measure
 
 KINDS = ("cpu", "memory")

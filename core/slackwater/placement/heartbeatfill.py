@@ -1,6 +1,6 @@
-"""Real-time assignment: a node has room, and this says which requests fill it (paper 001, RTA).
+"""Real-time assignment: a node reports room with its heartbeat, and this says which tasks fill it (paper 001, RTA).
 
-Node-driven, as YARN's heartbeat is. The cluster is served pod-driven by `placement`, which makes the same choice with
+YARN's form of placement, node by node. The cluster is served pod by pod (`batch`), which makes the same choice with
 the same preference; this form serves the simulator and the hand-over from the knapsack.
 """
 

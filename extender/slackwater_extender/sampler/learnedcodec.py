@@ -1,8 +1,5 @@
 """What a ledger has learned, as bytes that outlive the process: bounded when written, doubted when read.
 
-Three things take longer to learn than anything else a restart rebuilds: what the pods of an app came to use (`peaks`),
-how much more settled pods came to use (`growth`), and how far nodes went beyond what was expected (`calibration`).
-
 Written: JSON in gzip, the apps that were asked for last first, as many as fit into MOST_BYTES and, unpacked, into
 MOST_TEXT; numbers with four digits. Read: whoever may write the object could have written anything, so sizes, counts,
 names and numbers are checked, and what does not hold is refused as a whole.
@@ -11,16 +8,17 @@ names and numbers are checked, and what does not hold is refused as a whole.
 from __future__ import annotations
 
 import json
+import re
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from slackwater.errors import InvalidInput
 from slackwater.estimation.calibration import MACHINES, SCORES, Kept
-from slackwater.ledger.claimcharge import renamed
+from slackwater.ledger.claimcharge import sized
+from slackwater.ledger.learnedstate import Learned, LearnedRisk
 from slackwater.resources import Kinds
 
 if TYPE_CHECKING:
@@ -38,30 +36,8 @@ MOST_RATIOS = 64
 LONGEST_NAME = 512
 LARGEST = 1e18  # of any number: an exbibyte
 GZIP = 31  # window bits of zlib that mean gzip
-
-
-@dataclass(frozen=True, slots=True)
-class LearnedRisk:
-    """Of one kind: how far nodes went beyond what was expected of them."""
-
-    risk: float
-    horizon: float  # seconds; scores of another horizon say nothing
-    scores: Floats
-    kept: Kept = field(default_factory=Kept)
-    machines: Mapping[str, Kept] = field(default_factory=dict)  # by type
-
-
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """All of it: lessons of pods by app, as pod × (peak, ramp) × kind; ratios as kind × pod."""
-
-    kinds: Kinds
-    apps: Mapping[str, Floats]  # asked for last first
-    ratios: Floats
-    risks: Mapping[str, LearnedRisk] = field(default_factory=dict)
-
-    def __bool__(self) -> bool:
-        return bool(self.apps or self.risks or (self.ratios != 1.0).any())
+_NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?"
+_EARLIER = re.compile(rf"(?P<app>.*) \((?P<amounts>{_NUMBER}(?:,|(?:, {_NUMBER})+))\)(?P<role>| as driver| driver)")
 
 
 def encode(learned: Learned) -> bytes:
@@ -151,6 +127,16 @@ def decode(data: bytes) -> Learned:
         raise _bad("risks are no table by kind")
     found = np.array(ratios, np.float64).reshape(len(kinds), MOST_RATIOS)
     return Learned(kinds, apps, found, {_named(kind): _risk(each) for kind, each in risks.items()})
+
+
+def renamed(name: str, kinds: Kinds) -> str:
+    """The name of today for one that an earlier version wrote: the amounts of all kinds, in the order they came in."""
+    found = _EARLIER.fullmatch(name)
+    amounts = tuple(map(float, found["amounts"].rstrip(",").split(", "))) if found else ()
+    # Kinds that came after it was written stand at the end.
+    if not found or len(amounts) > len(kinds):
+        return name
+    return sized(found["app"], amounts, kinds[: len(amounts)]) + found["role"]
 
 
 def _app(value: object, kinds: int) -> tuple[str, Floats]:
