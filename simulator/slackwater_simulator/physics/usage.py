@@ -91,6 +91,7 @@ class UsageModel:
         self._seen: Seen | None = None  # at the last look; None when rows came or went since
         self.moved = False  # rows came or went since the last look …
         self.gone = np.zeros((2, len(world.capacity)))  # … core-seconds and byte-seconds of those that went, by node
+        self.left = 0.0  # when the last of them went
 
     # ---- rows -----------------------------------------------------------------------------------------------------
 
@@ -172,7 +173,7 @@ class UsageModel:
         lived = self.world.engine.now - max(self.last, float(self.since[row]))
         if not self.ticking or lived <= 0:
             return
-        self.moved = True
+        self.moved, self.left = True, self.world.engine.now
         use = np.array([self.cpu[row] * self.shake[row], self.memory[row]])
         for number, (at, *shapes) in self.bent:
             if number == self.curve[row]:
@@ -272,6 +273,8 @@ class UsageModel:
             for use, gone in zip((cpu, memory), self.gone, strict=True)
         )
         self.gone[:], self.moved = 0.0, False
+        if not self.count:  # nodes gave what they have until the last one went, and nothing since
+            cores = np.minimum(cores, self.cores * max(self.left - now + elapsed, 0.0) / elapsed)
         return memory, cores, stored, float(np.minimum(cores, self.cores).sum()), float(stored.sum())
 
     def _shake(self, rng: np.random.Generator) -> None:

@@ -4,6 +4,8 @@ over capacity   what containers of a node are charged never exceeds it (for slac
 bound           the makespan is not below the bound of workload and cluster
 refused         a job is refused if, and only if, the cluster could never run it, and a note says so
 unfinished      what is left over is called a deadlock; slackwater leaves nothing over
+driver          a driver leaves with its job: in YARN at its node's next heartbeat, elsewhere at once
+used            no more is used of a cluster than it has
 crash           an oracle breaks nothing; memory breaks nothing of tasks that use no more than they ask for
 causes          core-hours by cause add up to the cores of the cluster, from the first submission to the last look
 """
@@ -20,7 +22,7 @@ from slackwater_simulator.policies.registry import create, variant
 from slackwater_simulator.reports.causes import lower_bound
 from slackwater_simulator.results.metrics import measure
 from slackwater_simulator.results.outcome import Containers, Outcome
-from slackwater_simulator.results.status import CRASHED, DRIVER, FAILED, FINISHED, REFUSED, UNFINISHED
+from slackwater_simulator.results.status import CRASHED, DONE, DRIVER, FAILED, FINISHED, REFUSED, UNFINISHED
 from slackwater_simulator.workload.workload import Job
 from slackwater_simulator.worlds.yarn.rounding import Rounding
 from slackwater_simulator.worlds.yarn.settings import Settings
@@ -40,8 +42,10 @@ def faults(world: SmallWorld, outcome: Outcome) -> Iterator[Fault]:
     judge = Judge(world, outcome)
     yield from judge.refusals()
     yield from judge.leftovers()
+    yield from judge.drivers()
     yield from judge.overfull()
     yield from judge.bound()
+    yield from judge.used()
     yield from judge.causes()
 
 
@@ -87,6 +91,15 @@ class Judge:
         crashed = int((self.outcome.containers.status == CRASHED).sum())
         if crashed and self.name == "oracle" and not self.greedy:
             yield "crash", 0.0, f"{crashed} containers broke"
+
+    def drivers(self) -> Iterator[Fault]:
+        """No driver keeps its room after its job."""
+        rows, ends = self.outcome.containers, self.outcome.jobs.end
+        mine = np.flatnonzero((rows.stage == DRIVER) & (rows.status == DONE))
+        beat = Settings().node_heartbeat if self.outcome.world == "yarn" else 0.0
+        for row in mine[rows.released[mine] > ends[rows.job[mine]] + beat + SLACK].tolist():
+            job, left = rows.job[row], rows.released[row]
+            yield "driver", left, f"{self.outcome.workload.jobs[job].id} ended at {ends[job]:g} s, its driver at {left:g} s"
 
     def possible(self, job: Job) -> bool:
         """Whether the empty cluster could run the job: one container after the other, or all at once."""
@@ -148,6 +161,12 @@ class Judge:
         least, made = lower_bound(self.outcome), measure(self.outcome).makespan
         if least is not None and self.counted[2] and made < least - SLACK:
             yield "bound", made, f"the makespan is {made:g} s, its bound {least:g} s"
+
+    def used(self) -> Iterator[Fault]:
+        """What is used over a run is a share of the cluster."""
+        for kind, share in zip(KINDS, self.outcome.used, strict=False):
+            if share > 1 + SLACK:
+                yield "used", 0.0, f"{share:.1%} of all {kind}"
 
     def causes(self) -> Iterator[Fault]:
         """Core-hours by cause are all core-hours."""
