@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -109,16 +110,39 @@ def test_brothers_of_a_pod_that_went_keep_their_backoff() -> None:
 
 @pytest.mark.parametrize("policy", ["kube", "slackwater", "oracle"])
 def test_core_hours_by_cause_add_up_to_the_run(policy: str) -> None:
-    """From the first submission to the last look, which comes within a period after the last container's end."""
+    """From the first submission to the end of the last container."""
     idle = Usage(cpu=np.full(64, 0.25), memory=np.full(64, 0.25))
     outcome = play(apps(4, tasks=64, seconds=120.0, usage=idle), policy)
     hours, end = outcome.core_hours, float(outcome.containers.released.max())
     assert list(hours) == [str(cause) for cause in Cause]
-    assert 16 * end <= 3600 * sum(hours.values()) <= 16 * (end + 5.0)
+    assert 3600 * sum(hours.values()) == pytest.approx(16 * end)
     # Drivers use what they ask for: 4 cores as long as they live; tasks use a quarter of a core for 120 s.
     spent = outcome.containers.end - outcome.containers.start
     used = float(np.where(outcome.containers.stage == DRIVER, spent, spent / 4).sum())
     assert 3600 * hours[Cause.BUSY] == pytest.approx(used, rel=0.05)
+
+
+@pytest.mark.parametrize("policy", ["kube", "slackwater", "oracle"])
+@pytest.mark.parametrize("level", [0.5, 6.0], ids=["half", "hot"])
+@pytest.mark.parametrize("later", [0.0, 12.3, 700.0])
+def test_core_hours_end_with_the_last_container(policy: str, level: float, later: float) -> None:
+    """Not with the look after it; also where tasks want more cores than there are, or nothing runs for a while."""
+    first, second = (
+        Job(name, at, (Stage("map", (1.0, GIBI), np.full(2, 8.0), usage=Usage(np.full(2, level), np.full(2, 0.5))),))
+        for name, at in (("first", 3.0), ("second", 3.0 + later))
+    )
+    huge = replace(second, id="huge", stages=(replace(second.stages[0], request=(100.0, GIBI)),))
+    outcome = play(of(first, second, huge), policy, "2x4c8Gi")
+    end = float(outcome.containers.released.max())
+    assert 3600 * sum(outcome.core_hours.values()) == pytest.approx(8 * (end - 3.0))
+    assert min(outcome.core_hours.values()) >= 0.0
+
+
+def test_core_hours_of_a_standstill_end_with_the_last_look() -> None:
+    """Its containers never end."""
+    outcome = play(generate("gen:hour?case=nine&apps=40", seed=1), "kube", "1x16c64Gi")
+    last = outcome.idle[Cause.BUSY].time[-1]
+    assert 3600 * sum(outcome.core_hours.values()) == pytest.approx(16 * (last - outcome.jobs.submit.min()))
 
 
 def test_the_stock_scheduler_loses_to_requests_what_measurement_finds() -> None:

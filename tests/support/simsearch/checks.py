@@ -7,7 +7,8 @@ unfinished      what is left over is called a deadlock; slackwater leaves nothin
 driver          a driver leaves with its job: in YARN at its node's next heartbeat, elsewhere at once
 used            no more is used of a cluster than it has
 crash           an oracle breaks nothing; memory breaks nothing of tasks that use no more than they ask for
-causes          core-hours by cause add up to the cores of the cluster, from the first submission to the last look
+causes          core-hours by cause add up to the cores of the cluster, from the first submission to the last container's
+                end; to the last look where some never end
 """
 
 from __future__ import annotations
@@ -98,8 +99,9 @@ class Judge:
         mine = np.flatnonzero((rows.stage == DRIVER) & (rows.status == DONE))
         beat = Settings().node_heartbeat if self.outcome.world == "yarn" else 0.0
         for row in mine[rows.released[mine] > ends[rows.job[mine]] + beat + SLACK].tolist():
-            job, left = rows.job[row], rows.released[row]
-            yield "driver", left, f"{self.outcome.workload.jobs[job].id} ended at {ends[job]:g} s, its driver at {left:g} s"
+            job, left = rows.job[row], float(rows.released[row])
+            name = self.outcome.workload.jobs[job].id
+            yield "driver", left, f"{name} ended at {ends[job]:g} s, its driver at {left:g} s"
 
     def possible(self, job: Job) -> bool:
         """Whether the empty cluster could run the job: one container after the other, or all at once."""
@@ -175,13 +177,12 @@ class Judge:
             return
         if min(hours.values()) < -SLACK:
             yield "causes", 0.0, f"less than nothing: {dict(hours)}"
-        last = float(next(iter(self.outcome.idle.values())).time[-1])
+        stuck = self.outcome.held is not None and len(self.outcome.held.job) > 0
+        looked = float(next(iter(self.outcome.idle.values())).time[-1])
+        last = looked if stuck else float(self.outcome.containers.released.max(initial=0.0))
         whole = self.capacity[:, 0].sum() * (last - min(job.submit for job in self.world.jobs)) / 3600
         if not math.isclose(sum(hours.values()), whole, rel_tol=1e-6, abs_tol=1e-9):
             yield "causes", last, f"{sum(hours.values()):g} core-hours of {whole:g}"
-        ended = float(self.outcome.containers.released.max(initial=0.0))
-        if not self.outcome.deadlock and last < ended - SLACK:
-            yield "causes", last, f"the last container ended at {ended:g} s"
 
 
 def _counted(name: str, place: str, options: dict[str, object]) -> NDArray[np.bool_]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,8 @@ class CoreHours:
         self._world = world
         self._cpu = world.kinds.index(CPU)
         self._last = min((job.submit for job in world.workload.jobs), default=0.0)
-        self._spent: dict[Cause, float] = {}
+        self._spent: dict[Cause, float] = {}  # core-seconds …
+        self._after: dict[Cause, float] = {}  # … and those since nobody holds anything: the run may be over
         self._course: list[tuple[float, tuple[float, ...]]] = []
         self._looks, self._stride = 0, 1
 
@@ -38,21 +40,42 @@ class CoreHours:
         books = self._world.scheduler.charges()
         if books is None:
             return
-        now = self._world.engine.now
+        now, ended = self._world.engine.now, self._ended()
+        if ended >= self._last:
+            self._go_on()
+        vacant = now - max(ended, self._last)
         unseen, self._last = max(now - self._last - elapsed, 0.0), now
-        self._add(Cause.NOTHING_WAITS, unseen * float(books.table.total[books.table.open, self._cpu].sum()))
+        cores_there = float(books.table.total[books.table.open, self._cpu].sum())
+        self._add(Cause.NOTHING_WAITS, cores_there * unseen, cores_there * max(vacant - elapsed, 0.0))
         waiting = self._waiting(books.ceiling)
         drivers, used = self._drivers() if waiting else (cores, cores)  # while nothing waits nobody asks for them
         use = np.zeros_like(books.table.total)
         use[:, 0], use[:, 1] = cores, stored
         drivers = drivers if books.drivers is None else books.drivers
         parts = split(NodeCharges(books.table, use, books.taken, drivers, used), waiting)
+        idle = cores_there - parts[Cause.BUSY]
+        share = min(cores_there * min(vacant, elapsed) / idle, elapsed) if idle > 0 else 0.0
         for cause, amount in parts.items():
-            self._add(cause, amount * elapsed)
+            self._add(cause, amount * elapsed, 0.0 if cause is Cause.BUSY else amount * share)
         self._remember(now, parts)
 
-    def _add(self, cause: Cause, core_seconds: float) -> None:
-        self._spent[cause] = self._spent.get(cause, 0.0) + core_seconds
+    def _ended(self) -> float:
+        """When the last container went; now, while there is one."""
+        world = self._world
+        if world.drivers or world.tasks:
+            return world.engine.now
+        return world.records.released[-1] if world.records.released else -math.inf
+
+    def _add(self, cause: Cause, core_seconds: float, after: float) -> None:
+        """Count core-seconds, and how many of them nobody held anything in to the end."""
+        self._spent[cause] = self._spent.get(cause, 0.0) + core_seconds - after
+        self._after[cause] = self._after.get(cause, 0.0) + after
+
+    def _go_on(self) -> None:
+        """Somebody came after all: the run was not over."""
+        for cause, core_seconds in self._after.items():
+            self._spent[cause] += core_seconds
+        self._after.clear()
 
     def _remember(self, now: float, parts: Mapping[Cause, float]) -> None:
         """Keep every look, then every second one and so on: a long run keeps as many points as a short one."""
@@ -92,7 +115,7 @@ class CoreHours:
         ]
 
     def hours(self) -> Mapping[str, float]:
-        """Core-hours by cause, in the order of the causes; empty where nobody looked."""
+        """Core-hours by cause up to the last container's end, in the order of the causes; empty where nobody looked."""
         return {str(cause): self._spent.get(cause, 0.0) / HOUR for cause in Cause} if self._spent else {}
 
     def series(self) -> Mapping[str, Series]:
