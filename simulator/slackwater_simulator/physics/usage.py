@@ -291,6 +291,10 @@ class UsageModel:
         self.placed = world.placed
         return not world.engine.heap or (world.scheduler.learns and before == world.placed and world.visits_only())
 
+    def alone(self) -> bool:
+        """Whether nothing is planned but the next look, and no slowed task has its end found by looking."""
+        return not self.late and all(action == self._look for _, _, _, action, _ in self.world.engine.heap)
+
     def _stuck(self, quiet: bool) -> bool:
         """Nothing else is going to happen: looking on would hide a deadlock.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slackwater_simulator.results.status import FINISHED
+from slackwater_simulator.results.status import FINISHED, UNFINISHED
 from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import uniform
-from slackwater_simulator.workload.workload import GIBI, Job, Stage
+from slackwater_simulator.workload.workload import GIBI, Job, Stage, Usage
 from support.builders.jobs import ONE, job, rigid, stage, workload
 
 CLUSTER = uniform(2, 4, 16 * GIBI)
@@ -38,3 +38,18 @@ def test_a_job_as_wide_as_the_cluster_goes_alone() -> None:
     outcome = run(rigid((0.0, 1.0, 2.0), (2, 8, 2), (9.0, 9.0, 9.0)), CLUSTER, "dress")
     assert outcome.jobs.status.tolist() == [FINISHED] * 3
     assert outcome.jobs.start[1] >= 9.0
+
+
+@pytest.mark.parametrize("measured", [False, True])
+@pytest.mark.parametrize(("cores", "driver", "deadlock"), [(20, None, False), (4, ONE, True)])
+def test_tasks_that_wait_for_others_to_start_keep_no_run_going(
+    measured: bool, cores: int, driver: tuple[float, ...] | None, deadlock: bool
+) -> None:
+    """Nothing else is planned: reduces that came early make way for maps, and where drivers are in the way it ends."""
+    usage = Usage(np.full(1, 0.5), np.full(1, 0.5)) if measured else None
+    wide = stage("map", cores - (driver is not None), 10.0)
+    early = Stage("reduce", ONE, np.full(1, 5.0), ("map",), start_after=0.0, usage=usage)
+    jobs = workload(job("first", wide, early, driver=driver), job("second", wide, early, driver=driver))
+    outcome = run(jobs, uniform(1, cores, 64 * GIBI), "dress", world="ideal")
+    assert outcome.deadlock == deadlock
+    assert outcome.jobs.status.tolist() == [UNFINISHED if deadlock else FINISHED] * 2

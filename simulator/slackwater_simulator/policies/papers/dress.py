@@ -148,9 +148,12 @@ class Dress(Gang):
         return Pools(self.delta, self.total, self.occupied[Category.SMALL], self.occupied[Category.LARGE])
 
     def _arm(self, now: float) -> None:
-        """While jobs wait for others to end, look again at the next heartbeat: the forecast moves with time."""
+        """While jobs wait for others to end, look again at the next heartbeat: the forecast moves with time.
+
+        Tasks that wait for others to start have no end: looking on for them would hide a deadlock.
+        """
         waits = any(request.pending for request in self.line)
-        if waits and self.world.tasks and not self.ticking:
+        if waits and self.world.tasks and not self.ticking and not self.world.looks_only():
             self.ticking = True
             beat = (math.floor(now / self.heartbeat + 1e-9) + 1) * self.heartbeat
             self.world.engine.at(beat, TICK, self._tick)

@@ -273,6 +273,11 @@ class World(Protocol):
         ...
 
     @property
+    def drivers(self) -> int:
+        """Drivers that hold a container."""
+        ...
+
+    @property
     def tasks(self) -> int:
         """Tasks that hold a container."""
         ...
@@ -333,6 +338,10 @@ class World(Protocol):
 
     def visits_only(self) -> bool:
         """Whether nothing is planned but visits to nodes."""
+        ...
+
+    def looks_only(self) -> bool:
+        """Whether nothing is planned but looks at use, at which no task ends."""
         ...
 
     def visit_all(self) -> None:

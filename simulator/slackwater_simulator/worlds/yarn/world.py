@@ -250,6 +250,10 @@ class YarnWorld:
         """Whether nothing is planned but visits to nodes."""
         return all(action == self._visit for _, _, _, action, _ in self.engine.heap)
 
+    def looks_only(self) -> bool:
+        """Whether nothing is planned but looks at use, at which no task ends."""
+        return not self.engine.heap if self.usage is None else self.usage.alone()
+
     def _visit(self, what: tuple[int, int, int]) -> None:
         node, number, version = what
         if version == self.version:  # else an earlier beat became interesting meanwhile
