@@ -7,8 +7,8 @@ unfinished      what is left over is called a deadlock; slackwater leaves nothin
 driver          a driver leaves with its job: in YARN at its node's next heartbeat, elsewhere at once
 used            no more is used of a cluster than it has
 crash           an oracle breaks nothing; memory breaks nothing of tasks that use no more than they ask for
-causes          core-hours by cause add up to the cores of the cluster, from the first submission to the last container's
-                end; to the last look where some never end
+causes          core-hours by cause add up to the cores of the cluster, from the first submission to the end of the last
+                container, or to the last look where some never end
 """
 
 from __future__ import annotations
