@@ -84,9 +84,7 @@ def run(
     named = (policies,) if isinstance(policies, str) else tuple(policies)
     if not named:
         raise InvalidInput("policies", "none is named", 'name at least one, for example policies=["slackwater"]')
-    numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
-    if not numbers:
-        raise InvalidInput("seeds", "there is none", "give a list such as [0, 1], or how many")
+    numbers = simulation.seed_numbers(seeds)
     machines = cluster if isinstance(cluster, Cluster) else parse(str(cluster or _default(workload)))
     outcomes = []
     for seed in numbers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -58,6 +59,22 @@ def run(
         told = with_memory_by_cores(told, nodes)
     outcome: Outcome = import_module(WORLDS[chosen]).simulate(told, nodes, name, seed, progress, settings)
     return outcome if policy == outcome.policy else replace(outcome, policy=policy)
+
+
+def seed_numbers(seeds: int | Sequence[int]) -> tuple[int, ...]:
+    """The seeds: so many from 0 on, or those of a list. One that stands there twice would count twice in every mean."""
+    numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
+    if not numbers:
+        raise InvalidInput("seeds", "there is none", "give a list such as [0, 1], or how many")
+    once("seeds", numbers)
+    return numbers
+
+
+def once(field: str, values: Sequence[object]) -> None:
+    """Refuse a list in which something stands twice."""
+    again = [value for value, times in Counter(values).items() if times > 1]
+    if again:
+        raise InvalidInput(field, f"{again[0]} is there twice", "name it once")
 
 
 def choose(workload: Workload, names: Sequence[str] = ()) -> str:

@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from slackwater.errors import InvalidInput, UnknownName
 from slackwater_simulator.policies.registry import variant
 from slackwater_simulator.reports.rows import METRICS, Row, row
-from slackwater_simulator.simulation import choose, run
+from slackwater_simulator.simulation import choose, once, run, seed_numbers
 from slackwater_simulator.sweepbackends import spread
 from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.loading import default_cluster, load
@@ -85,7 +85,10 @@ def cells(sweep: Sweep) -> list[SweepRun]:
     for name in sweep.metrics:
         if name not in METRICS:
             raise UnknownName("metrics", name, METRICS)
-    seeds = list(range(sweep.seeds)) if isinstance(sweep.seeds, int) else sweep.seeds
+    once("policy", sweep.policy)
+    for name, values in sweep.grid.items():
+        once(f"grid, {name}", values)
+    seeds = seed_numbers(sweep.seeds)
     return [
         _cell(sweep, point, policy, seed) for point in _points(sweep.grid) for policy in sweep.policy for seed in seeds
     ]

@@ -109,6 +109,8 @@ def test_one_policy_and_a_number_of_seeds_need_no_list() -> None:
         sim.run("gen:haste", policies="fifo", seeds=[])
     with pytest.raises(InvalidInput, match="seeds"):
         sim.run("gen:haste", policies="fifo", seeds=0)
+    with pytest.raises(InvalidInput, match="seeds: 1 is there twice"):
+        sim.run("gen:haste", policies="fifo", seeds=[1, 0, 1])
 
 
 def test_frames_hold_core_hours_and_the_lower_bound() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.errors import InvalidInput
+from slackwater_simulator.charts.amounts import count
 from slackwater_simulator.workload.readers.source import load_text
 
 Floats = NDArray[np.float32]
@@ -23,6 +24,7 @@ RUN_LENGTH_HEADER = "samples_pct_of_16_cores_30s_rle"
 MOST = 1e9  # percent; more is no measurement, and sums of float32 would be infinite
 SHOWN = 20  # characters that are quoted of what is no number: with another separator that is the whole line
 RAW_STEP = 30.0  # seconds between the samples of that layout
+MOST_SAMPLES = 1_051_200  # of a line there: a year; a damaged count would take all memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +93,35 @@ def _run_lengths(path: Path, lines: list[str]) -> Floats:
     levels: list[Floats] = []
     per_step = int(STEP / RAW_STEP)
     for number, line in enumerate(lines[1:], 2):
-        cells = line.split(",")
+        if not line.strip():
+            continue
         try:
-            runs = [run.partition("x") for run in cells[3].split()]
-            shown = [float(value) for value, _, _ in runs]
-            values = np.repeat(_measured(path, number, shown), [int(count or 1) for _, _, count in runs])
-        except (IndexError, ValueError) as error:
-            raise InvalidInput(
-                f"{path.name}, line {number}", str(error), "write id,submit,duration,VALUExCOUNT …"
-            ) from error
+            shown, counts = _runs(line.split(","))
+        except ValueError as error:
+            remedy = "write id,submit,duration,VALUExCOUNT …"
+            raise InvalidInput(f"{path.name}, line {number}", str(error), remedy) from error
+        values = np.repeat(_measured(path, number, shown), counts)
         whole = len(values) // per_step * per_step
         levels.append(values[:whole].reshape(-1, per_step).mean(axis=1).astype(np.float32))
     day = int(86_400 / STEP)
     return np.array([row[:day] for row in levels if len(row) >= day], np.float32).reshape(-1, day)
+
+
+def _runs(cells: list[str]) -> tuple[list[float], list[int]]:
+    """The samples of a line and how often each follows; ValueError with what is wrong with them."""
+    if len(cells) < 4:
+        raise ValueError(count(len(cells), "field"))
+    shown: list[float] = []
+    counts: list[int] = []
+    for run in cells[3].split():
+        value, _, times = run.partition("x")
+        try:
+            shown.append(float(value))
+            counts.append(int(times or 1))
+        except ValueError as error:
+            raise ValueError(f"{run[:SHOWN]!r} is no run of samples") from error
+        if not 0 <= counts[-1] <= MOST_SAMPLES:
+            raise ValueError(f"a run of {counts[-1]} samples")
+    if sum(counts) > MOST_SAMPLES:
+        raise ValueError(f"{sum(counts)} samples")
+    return shown, counts

@@ -12,9 +12,11 @@ from pathlib import Path
 from urllib.parse import parse_qsl
 
 from slackwater.errors import BadNumber, InvalidInput, UnknownName
+from slackwater_simulator.charts.amounts import count
 from slackwater_simulator.workload.generators.catalogue import PREFIX, cluster_of, generate
 from slackwater_simulator.workload.imputation import with_borg_usage
 from slackwater_simulator.workload.readers.formats import open_workload
+from slackwater_simulator.workload.readers.source import SKIPPED
 from slackwater_simulator.workload.workload import Workload
 
 
@@ -22,8 +24,16 @@ def load(text: str, *, seed: int = 0, skip_bad: bool = False) -> Workload:
     """The workload behind a path or a generator's name. A trace without jobs is an error: there is nothing to play."""
     workload = generate(text, seed=seed) if text.startswith(PREFIX) else _trace(text, seed, skip_bad)
     if not workload.jobs:
-        raise InvalidInput("workload", f"{text} holds no job", "give a trace with at least one job")
+        raise InvalidInput("workload", f"{text} holds no job{_skips(workload)}", "give a trace with at least one job")
     return workload
+
+
+def _skips(workload: Workload) -> str:
+    """How many broken jobs were passed over, and what was wrong with the first."""
+    if not workload.skipped:
+        return ""
+    first = next((note for note in workload.notes if note.startswith(SKIPPED)), "").removeprefix(SKIPPED)
+    return f": {count(workload.skipped, 'broken one was', 'broken ones were')} skipped, the first: {first}"
 
 
 def default_cluster(text: str) -> str:
@@ -54,9 +64,9 @@ def _number(name: str, text: str) -> float:
 
 
 def _limit(workload: Workload, value: str, _: int) -> Workload:
-    count = int(_number("limit", value))
-    note = "only the first job" if count == 1 else f"only the first {count} jobs"
-    return replace(workload, jobs=workload.jobs[:count], notes=(*workload.notes, note))
+    most = int(_number("limit", value))
+    note = "only the first job" if most == 1 else f"only the first {most} jobs"
+    return replace(workload, jobs=workload.jobs[:most], notes=(*workload.notes, note))
 
 
 def _load(workload: Workload, value: str, _: int) -> Workload:

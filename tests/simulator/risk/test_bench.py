@@ -116,6 +116,9 @@ def test_the_page_shows_curves_and_numbers(tmp_path: Path) -> None:
     assert found[0].label == "slackwater"
 
 
+RUNS = "id,submit_s,duration_s,samples_pct_of_16_cores_30s_rle\n"
+
+
 def test_broken_files_are_refused_by_line(tmp_path: Path) -> None:
     """With what to write instead."""
     path = tmp_path / "series.csv"
@@ -125,7 +128,15 @@ def test_broken_files_are_refused_by_line(tmp_path: Path) -> None:
         ("1,2\n3\n", "line 2 has 1"),
         ("\n\n1,2\n\n3\n", "line 5 has 1"),
         ("1,2\n3,1e39\n", "line 2: a sample is not a number from 0 to 1e\\+09"),
-        ("id,submit_s,duration_s,samples_pct_of_16_cores_30s_rle\n1,0,60,nanx2\n", "line 2"),
+        (f"{RUNS}1,0,60,nanx2\n", "line 2"),
+        (
+            f"{RUNS}1,0,60,50x99999999999\n",
+            "line 2: a run of 99999999999 samples; write id,submit",
+        ),
+        (f"{RUNS}1,0,60,50x-3\n", "line 2: a run of -3 samples"),
+        (f"{RUNS}1,0,60,{'50x1000000 ' * 2}\n", "line 2: 2000000 samples"),
+        (f"{RUNS}\n1,0,60\n", "line 3: 3 fields; write id,submit,duration,VALUExCOUNT"),
+        (f"{RUNS}1,0,60,50xmany\n", "line 2: '50xmany' is no run of samples"),
         ("1,-2\n", "line 1"),
         ("1,nan\n", "line 1"),
         ("", "too few"),
@@ -149,7 +160,7 @@ def test_run_lengths_become_five_minutes(tmp_path: Path) -> None:
     """The SURF week: jobs of at least a day, ten samples of 30 s a mean."""
     path = tmp_path / "surf.csv"
     line = "1,0,86400,10x5 30x5 20x2875\n"
-    path.write_text("id,submit_s,duration_s,samples_pct_of_16_cores_30s_rle\n" + line * 10 + "2,0,60,6x2\n")
+    path.write_text(f"{RUNS}{line * 10}\n2,0,60,6x2\n\n")
     found = read(path).samples
     assert found.shape == (10, 288)
     assert found[0, :2].tolist() == [20.0, 20.0]

@@ -67,6 +67,14 @@ def test_trace_without_jobs_is_refused(tmp_path: Path) -> None:
         load(str(path))
 
 
+def test_trace_of_bad_lines_says_how_many_and_why(tmp_path: Path) -> None:
+    """Who asked for bad lines to be skipped learns that none was good, and what is wrong with the first."""
+    path = tmp_path / "bad.jsonl"
+    path.write_text('{"format": "slackwater-trace", "version": 1}\n{"id": "a"}\n{"id": 2}\n')
+    with pytest.raises(InvalidInput, match=r"holds no job: 2 .*skipped, .*bad.jsonl, line 2: submit: Field required"):
+        load(str(path), skip_bad=True)
+
+
 def test_trace_needs_a_cluster() -> None:
     """Only generators know theirs."""
     with pytest.raises(InvalidInput, match="--cluster"):

@@ -20,6 +20,7 @@ from slackwater_simulator.workload.workload import Driver, Job, Stage, Usage, Wo
 from support.examples import examples
 
 numbers = st.floats(min_value=0, max_value=1e15, allow_nan=False).map(lambda x: x + 0.0)
+moments = st.floats(min_value=0, max_value=1e11, allow_nan=False).map(lambda x: x + 0.0)  # a job's times add up
 words = st.text(alphabet="abcxyz0189-_/ é", max_size=6)
 requests = st.tuples(numbers, numbers)
 
@@ -31,14 +32,15 @@ def usages(draw: st.DrawFn, tasks: int) -> Usage | None:
         return None
     levels = st.lists(numbers, min_size=tasks, max_size=tasks).map(np.array)
     points = draw(st.integers(1, 4))
-    curves = [draw(st.tuples(*[numbers] * points)) for _ in range(3)]
-    return Usage(draw(levels), draw(levels), curves[0], curves[1], curves[2], draw(numbers))
+    at = sorted(draw(st.tuples(*[st.floats(0, 1).map(lambda x: x + 0.0)] * points)))
+    curves = [draw(st.tuples(*[numbers] * points)) for _ in range(2)]
+    return Usage(draw(levels), draw(levels), tuple(at), curves[0], curves[1], draw(numbers))
 
 
 @st.composite
 def stages(draw: st.DrawFn, name: str, before: list[str]) -> Stage:
     """Any stage whose parents come earlier."""
-    durations = np.array(draw(st.lists(numbers, max_size=5)), dtype=np.float64)
+    durations = np.array(draw(st.lists(moments, max_size=5)), dtype=np.float64)
     parents = tuple(draw(st.lists(st.sampled_from(before), unique=True))) if before else ()
     hosts = draw(st.sampled_from(["none", "some"]))
     return Stage(
@@ -48,8 +50,8 @@ def stages(draw: st.DrawFn, name: str, before: list[str]) -> Stage:
         parents,
         start_after=draw(st.floats(0, 1)),
         ramp=draw(st.booleans()),
-        delay=draw(numbers),
-        shuffle=draw(numbers),
+        delay=draw(moments),
+        shuffle=draw(moments),
         transfer=draw(numbers),
         transfers=draw(st.tuples(*[numbers] * len(parents))) if draw(st.booleans()) else (),
         usage=draw(usages(len(durations))),
@@ -67,7 +69,7 @@ def jobs(draw: st.DrawFn, number: int) -> Job:
     for index in range(draw(st.integers(0, 3))):
         made.append(draw(stages(f"s{index}", names)))
         names.append(f"s{index}")
-    driver = Driver(draw(requests), draw(numbers), draw(usages(1))) if draw(st.booleans()) else None
+    driver = Driver(draw(requests), draw(moments), draw(usages(1))) if draw(st.booleans()) else None
     return Job(
         f"job{number}",
         float(number),
@@ -197,6 +199,52 @@ def test_a_use_that_no_task_can_have_is_refused(tmp_path: Path, name: str, level
     (parquet if name.endswith("parquet") else jsonl).write(one_job(stages=(stage,)), tmp_path / name)
     with pytest.raises(InvalidInput, match=r"use|cpu"):
         open_workload(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["t.jsonl", "t.parquet"])
+@pytest.mark.parametrize("driver", [False, True])
+@pytest.mark.parametrize(
+    "at", [(1.0, 0.0), (0.0, 0.9, 0.2, 1.0), (0.0, 50.0, 100.0)], ids=["falling", "back and forth", "percent"]
+)
+def test_a_course_goes_from_left_to_right_through_one_life(
+    tmp_path: Path, name: str, driver: bool, at: tuple[float, ...]
+) -> None:
+    """Between points in another order, or beyond the end of a life, nothing can be interpolated."""
+    usage = Usage(np.full(1, 0.5), np.full(1, 0.5), at, (1.0,) * len(at), (1.0,) * len(at))
+    stage = Stage("map", (1.0, 2.0), np.array([3.0]), usage=None if driver else usage)
+    made = one_job(stages=(stage,), driver=Driver((1.0, 2.0), 0.0, usage) if driver else None)
+    (parquet if name.endswith("parquet") else jsonl).write(made, tmp_path / name)
+    with pytest.raises(InvalidInput, match="driver: .*ascend" if driver else "stage map: .*ascend"):
+        open_workload(tmp_path / name)
+
+
+def test_the_curves_of_a_driver_are_of_one_length(tmp_path: Path) -> None:
+    """As those of a stage."""
+    usage = Usage(np.full(1, 0.5), np.full(1, 0.5), (0.0, 1.0), (1.0,), (1.0, 1.0))
+    jsonl.write(one_job(driver=Driver((1.0, 2.0), 0.0, usage)), tmp_path / "t.jsonl")
+    with pytest.raises(InvalidInput, match="driver: curves of different length"):
+        open_workload(tmp_path / "t.jsonl")
+
+
+@pytest.mark.parametrize("name", ["t.jsonl", "t.parquet"])
+@pytest.mark.parametrize(
+    ("submit", "seconds"), [(1.7e18, 10.0), (1.7e15, 10.0), (0.0, 1e14)], ids=["ns", "us", "duration"]
+)
+def test_times_at_which_seconds_can_no_longer_be_told_apart_are_refused(
+    tmp_path: Path, name: str, submit: float, seconds: float
+) -> None:
+    """Nanoseconds since 1970: a task of ten seconds would begin and end in one moment."""
+    stage = Stage("map", (1.0, 2.0), np.array([seconds]))
+    (parquet if name.endswith("parquet") else jsonl).write(one_job(submit=submit, stages=(stage,)), tmp_path / name)
+    with pytest.raises(InvalidInput, match="seconds from the start of the workload"):
+        open_workload(tmp_path / name)
+
+
+def test_seconds_and_milliseconds_since_1970_can_be_told_apart(tmp_path: Path) -> None:
+    """They are late, and nothing is lost."""
+    for submit in (1.7e9, 1.7e12):
+        jsonl.write(one_job(submit=submit), tmp_path / "t.jsonl")
+        assert open_workload(tmp_path / "t.jsonl").jobs[0].submit == submit
 
 
 @pytest.mark.parametrize(

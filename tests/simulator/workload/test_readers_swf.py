@@ -47,7 +47,13 @@ def test_nothing_is_modelled() -> None:
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [pytest.param("1 2 3", "3 fields", id="short"), pytest.param(LINE.replace("83", "x"), "not a number", id="text")],
+    [
+        pytest.param("1 2 3", "3 fields", id="short"),
+        pytest.param(LINE.replace("83", "x"), "not a number", id="text"),
+        pytest.param(LINE.replace("83 1", "83 0.5"), "processor count", id="part-of-a-processor"),
+        pytest.param(LINE.replace("83 1", "83 2.5"), "processor count", id="processors-and-a-half"),
+        pytest.param(LINE.replace("1 0", "1 1.7e18", 1), "submit time", id="nanoseconds"),
+    ],
 )
 def test_broken_line_is_named_or_skipped(tmp_path: Path, line: str, said: str) -> None:
     """The same line is an error, or a counted skip."""

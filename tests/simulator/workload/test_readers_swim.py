@@ -50,6 +50,7 @@ def test_same_seed_same_workload_and_another_seed_another() -> None:
         pytest.param("job1\tfive\t5\t1\t2\t3", "not a number", id="text"),
         pytest.param("job1\t-5\t5\t1\t2\t3", "negative", id="negative"),
         pytest.param("job1\tnan\t5\t1\t2\t3", "negative or infinite", id="nan"),
+        pytest.param("job1\t1.7e18\t0\t1\t2\t3", "cannot be told apart", id="nanoseconds"),
     ],
 )
 def test_broken_line_names_file_line_and_expectation(tmp_path: Path, line: str, said: str) -> None:

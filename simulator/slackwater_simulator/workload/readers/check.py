@@ -16,6 +16,8 @@ from slackwater_simulator.workload.workload import Driver, Job, Stage, Usage, Wo
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Floats = NDArray[np.float64]
+
 
 def problem(job: Job, kinds: int) -> tuple[str, str] | None:
     """What is wrong with a job and what was expected instead, or None. `kinds` is how many resources there are."""
@@ -26,6 +28,13 @@ def problem(job: Job, kinds: int) -> tuple[str, str] | None:
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 # No job of a real trace comes near; a damaged count would take all memory.
 MOST_TASKS = 10_000_000
+# Seconds that must still count: beyond some 1.7e13 s a float does not tell two moments apart that are so near.
+FINEST = 1e-3
+
+
+def told_apart(seconds: Floats) -> NDArray[np.bool_]:
+    """Whether moments so late can be told from those a little later; counts of nanoseconds since 1970 cannot."""
+    return np.asarray(seconds + FINEST != seconds)
 
 
 def counted(value: object) -> int:
@@ -87,8 +96,15 @@ def _stage_problems(job: Job, stage: Stage, names: set[str], kinds: int) -> Iter
         yield f"{where}: hosts of {len(stage.hosts)} tasks for {stage.tasks} durations", "one list of hosts per task"
     if stage.usage and not (len(stage.usage.cpu) == len(stage.usage.memory) == stage.tasks):
         yield f"{where}: use of another number of tasks than durations", "one cpu and one memory level per task"
-    if stage.usage and not (len(stage.usage.at) == len(stage.usage.cpu_shape) == len(stage.usage.memory_shape) >= 1):
+    if stage.usage:
+        yield from _curve_problems(where, stage.usage)
+
+
+def _curve_problems(where: str, usage: Usage) -> Iterator[tuple[str, str]]:
+    if not len(usage.at) == len(usage.cpu_shape) == len(usage.memory_shape) >= 1:
         yield f"{where}: curves of different length", "at, cpu_shape and memory_shape of one length"
+    if list(usage.at) != sorted(usage.at) or not all(0 <= at <= 1 for at in usage.at):
+        yield f"{where}: a curve whose points do not ascend from 0 to 1", "at as fractions of a task's life, in order"
 
 
 def _number_problems(job: Job) -> Iterator[tuple[str, str]]:
@@ -108,6 +124,18 @@ def _number_problems(job: Job) -> Iterator[tuple[str, str]]:
         yield f"job {job.id}, driver: an amount that is negative or not finite", expected
     if job.driver and job.driver.usage and not _sensible(job.driver.usage):
         yield f"job {job.id}, driver: a use that is negative or not finite", expected
+    latest = _latest(job)
+    if not told_apart(np.array(latest)):
+        yield (
+            f"job {job.id}: its times reach {latest:g} s, where seconds cannot be told apart",
+            "seconds from the start of the workload, not nanoseconds since 1970",
+        )
+
+
+def _latest(job: Job) -> float:
+    """When a job would end whose stages follow each other and wait for nobody."""
+    times = [float(stage.durations.max(initial=0.0)) + stage.delay + stage.shuffle for stage in job.stages]
+    return job.submit + sum(times) + (job.driver.startup if job.driver else 0.0)
 
 
 def _sensible(usage: Usage) -> bool:
@@ -116,7 +144,7 @@ def _sensible(usage: Usage) -> bool:
     return all(_amounts(levels) for levels in (usage.cpu, usage.memory, np.array(curves)))
 
 
-def _amounts(values: NDArray[np.float64]) -> bool:
+def _amounts(values: Floats) -> bool:
     return bool((np.isfinite(values) & (values >= 0)).all())
 
 
@@ -125,6 +153,8 @@ def _driver_problems(job: Job, driver: Driver, kinds: int) -> Iterator[tuple[str
         yield f"job {job.id}, driver: {count(len(driver.request), 'amount')} in request", f"{kinds}, one per kind"
     if driver.usage and not (len(driver.usage.cpu) == len(driver.usage.memory) == 1):
         yield f"job {job.id}, driver: use of {len(driver.usage.cpu)} tasks", "one cpu and one memory level"
+    if driver.usage:
+        yield from _curve_problems(f"job {job.id}, driver", driver.usage)
 
 
 def _circle(job: Job) -> list[str]:

@@ -19,6 +19,7 @@ from slackwater.errors import InvalidInput
 GZIP_MAGIC = b"\x1f\x8b"
 # How many broken places are quoted in the notes of a workload; the rest is only counted.
 QUOTED = 5
+SKIPPED = "skipped "  # how such a note begins
 
 
 @dataclass(slots=True)
@@ -38,7 +39,7 @@ class Faults:
             raise error
         self.skipped += 1
         if len(self.quoted) < QUOTED:
-            self.quoted.append(f"skipped {error}")
+            self.quoted.append(f"{SKIPPED}{error}")
 
 
 def load_bytes(path: Path, what: str = "workload") -> bytes:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater_simulator.charts.amounts import count
-from slackwater_simulator.workload.readers.check import MOST_TASKS
+from slackwater_simulator.workload.readers.check import MOST_TASKS, told_apart
 from slackwater_simulator.workload.readers.source import Faults, load_bytes, numbered, without_collector
 from slackwater_simulator.workload.workload import Job, Stage, Workload
 
@@ -84,11 +84,13 @@ def _by_line(text: str, faults: Faults) -> NDArray[np.float64]:
 
 
 def _plausible(table: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Lines whose numbers are finite, that are submitted at 0 or later and do not ask for millions of processors."""
+    """Lines whose numbers are finite, that are submitted at 0 or later and ask for whole processors, not millions."""
     procs = table[:, (USED_PROCS, ASKED_PROCS)]
+    counted = ((procs <= MOST_TASKS) & (procs == np.floor(procs))).all(axis=1)
     # A later part of a job need not say when that was submitted.
     submitted = (table[:, SUBMIT] >= 0) | np.isin(table[:, STATUS], PARTS)
-    return np.asarray(np.isfinite(table).all(axis=1) & submitted & (procs <= MOST_TASKS).all(axis=1))
+    told = told_apart(table[:, SUBMIT] + np.maximum(table[:, RUN], 0.0))
+    return np.asarray(np.isfinite(table).all(axis=1) & submitted & told & counted)
 
 
 def _parts(table: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from slackwater_simulator.charts.amounts import count
 from slackwater_simulator.workload.imputation import BORG, Floats, MapReduce, borg_levels
-from slackwater_simulator.workload.readers.check import MOST_TASKS
+from slackwater_simulator.workload.readers.check import MOST_TASKS, told_apart
 from slackwater_simulator.workload.readers.source import Faults, load_text, numbered
 from slackwater_simulator.workload.workload import Driver, Job, Stage, Usage, Workload
 
@@ -50,6 +50,9 @@ def _columns(path: Path, faults: Faults, model: MapReduce) -> tuple[list[str], F
             continue
         if not all(0 <= value < float("inf") for value in values):
             faults.bad(number, "a negative or infinite number", FIELDS)
+            continue
+        if not told_apart(np.array(values[0])):
+            faults.bad(number, f"submitted at {values[0]:g}, where seconds cannot be told apart", FIELDS)
             continue
         if max(values[2] / model.split, values[3] / model.fetch) > MOST_TASKS:
             faults.bad(number, f"bytes of more than {MOST_TASKS:,} tasks", FIELDS)
