@@ -110,6 +110,11 @@ LABELS = {
     "flink": {"app": "f", "type": "flink-standalone-kubernetes", "component": "taskmanager"},
     "stray component": {"component": "taskmanager"},
     "ray head": {"ray.io/cluster": "r", "ray.io/node-type": "head"},
+    "ray's clean-up": {
+        "ray.io/cluster": "r",
+        "ray.io/node-type": "redis-cleanup",
+        "batch.kubernetes.io/job-name": "j",
+    },
     "submitter": {"ray.io/originated-from-cr-name": "r", "ray.io/originated-from-crd": "RayJob"},
     "mpi": {
         "training.kubeflow.org/job-name": "m",
