@@ -10,7 +10,7 @@ NAMES = [row.name for row in builtin().frameworks]
 def test_table_knows_the_promised_frameworks() -> None:
     """Every framework that the documentation names has a row."""
     assert {
-        "spark", "spark-operator", "flink", "ray", "rayjob-submitter", "mpi", "training", "trainer", "jobset",
+        "spark", "spark-operator", "spark-application", "flink", "ray", "rayjob-submitter", "mpi", "training", "trainer", "jobset",
         "leaderworkerset", "dask", "argo", "volcano", "job",
     } == set(NAMES)  # fmt: skip
 

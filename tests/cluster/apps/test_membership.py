@@ -94,6 +94,27 @@ def test_tasks_follow_a_driver_whose_labels_or_owners_change() -> None:
     assert task in found.set_pod(pod("d", other, owners=[above]))
 
 
+def test_tasks_follow_a_driver_that_is_put_into_another_app() -> None:
+    """By an annotation of its user, which comes after they were seen."""
+    found = index()
+    task = executor("exec", "d")
+    found.set_pod(pod("d", DRIVER))
+    found.set_pod(task)
+    assert task in found.set_pod(pod("d", DRIVER, annotations={names.APP: "mine"}))
+    assert apps(found) == {"d": "mine", "exec": "mine"}
+
+
+def test_a_driver_under_another_owner_takes_no_id_over() -> None:
+    """It and its executors are what its own owner makes of them, whatever id its label repeats."""
+    found = index()
+    job = owner("Job", "evil", group="batch")
+    for each in (pod("good", DRIVER), executor("exec", "good"), pod("evil", DRIVER, owners=[job])):
+        found.set_pod(each)
+    found.set_pod(executor("evil-exec", "evil"))
+    found.learn(job, ())
+    assert apps(found) == {"good": "spark/spark-1", "exec": "spark/spark-1", "evil": "job/evil", "evil-exec": "job/evil"}
+
+
 def test_whose_app_changes_is_told() -> None:
     """When the first driver ends the second takes the id over, with its executors."""
     found = index()

@@ -107,6 +107,7 @@ LABELS = {
     "spark driver": {"spark-app-selector": "s", "spark-role": "driver"},
     "spark executor": {"spark-app-selector": "s", "spark-role": "executor"},
     "spark-operator": {"sparkoperator.k8s.io/app-name": "s", "spark-role": "connect-server"},
+    "spark-application": {"spark.operator/spark-app-name": "s", "spark-role": "executor"},
     "flink": {"app": "f", "type": "flink-standalone-kubernetes", "component": "taskmanager"},
     "stray component": {"component": "taskmanager"},
     "ray head": {"ray.io/cluster": "r", "ray.io/node-type": "head"},

@@ -180,6 +180,19 @@ def test_who_is_no_task_waits_for_no_driver() -> None:
     assert "cleanup" in running(world), "nor for the end of a worker"
 
 
+def test_executors_of_a_driver_that_has_an_owner_wait_for_nobody() -> None:
+    """Driver and executors are one app, whoever made the driver."""
+    world = enforcing(node("a"))
+    operator = world.operator()
+    flow, spark = owned("Workflow", "flow", group="argoproj.io"), {"spark-app-selector": "s"}
+    driver = world.create("driver", role="driver", labels={**spark, "spark-role": "driver"}, owners=[flow])
+    world.cache.learn(flow, ())
+    play(world, operator, 10)
+    world.create("e0", labels={**spark, "spark-role": "executor"}, owners=[owned("Pod", "driver", driver.uid)])
+    play(world, operator, 10)
+    assert running(world) == {"driver", "e0"}
+
+
 # -- gangs ------------------------------------------------------------------------------------------------------------
 
 GANG = {names.GANG: "true", names.TASKS: "4"}
