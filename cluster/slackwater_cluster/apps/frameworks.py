@@ -111,7 +111,7 @@ class Framework(FrameworkRow):
     @property
     def has_driver(self) -> bool:
         """Whether apps of this framework have a driver, as a rule; with a coordinator only those that name one."""
-        return bool(self.drivers) and not self.headless
+        return bool(self.drivers) and not (self.headless or self.coordinator)
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,8 +102,9 @@ def _stated(each: AppView, row: Framework, rule: SizeRule, answer: Answer) -> St
     if not answer.ok:
         return StatedSize()
     body = answer.json()
-    # An object of another kind may have the same name; of a driver only the app's own owner says that there is none.
-    mine = each.owner.partition("/")[0] == rule.kind
+    # An object of another kind may have the same name; of a driver only the app's own owner says that there is none,
+    # and not where one of the pods may be named as the coordinator.
+    mine = each.owner.partition("/")[0] == rule.kind and not row.coordinator
     return StatedSize(
         from_object(rule, body, row.driver_names), has_driver(rule, body, row.driver_names) if mine else None
     )

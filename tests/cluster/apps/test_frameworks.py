@@ -10,7 +10,7 @@ NAMES = [row.name for row in builtin().frameworks]
 def test_table_knows_the_promised_frameworks() -> None:
     """Every framework that the documentation names has a row."""
     assert {
-        "spark", "spark-operator", "spark-application", "flink", "ray", "rayjob-submitter", "mpi", "training", "trainer", "jobset",
+        "spark", "spark-operator", "spark-application", "flink", "ray", "rayjob-submitter", "mpi", "training", "jobset",
         "leaderworkerset", "dask", "argo", "volcano", "job",
     } == set(NAMES)  # fmt: skip
 
@@ -46,6 +46,16 @@ def test_every_row_asks_for_an_owner(name: str) -> None:
 def test_roles_by_label(labels: dict[str, str], role: str) -> None:
     """A pod's own word wins; then the row that claims the pod, and no later one: what it does not know is unknown."""
     assert role_by_labels(labels, builtin().rules()) == role
+
+
+@pytest.mark.parametrize(
+    ("name", "driver"), [("spark", True), ("job", False), ("jobset", False)], ids=["always", "never", "some of them"]
+)
+def test_whose_apps_have_a_driver_as_a_rule(name: str, driver: bool) -> None:
+    """Tasks of those wait for it unseen; a JobSet has a launcher or a coordinator only where somebody gave it one."""
+    row = builtin().named(name)
+    assert row is not None
+    assert row.has_driver is driver
 
 
 def test_policy_labels_come_before_the_table() -> None:

@@ -180,28 +180,20 @@ REAL = {
     "trainer v2 launcher": (
         pod(
             "train-launcher-0-0",
-            {
-                **JOBSET,
-                "jobset.sigs.k8s.io/replicatedjob-name": "launcher",
-                "trainer.kubeflow.org/trainjob-ancestor-step": "trainer",
-            },
+            {**JOBSET, "jobset.sigs.k8s.io/replicatedjob-name": "launcher"},
             owners=[owner("Job", "train-workers-0", group="batch")],
         ),
-        "trainer/train",
+        "jobset/train",
         "driver",
         "launcher",
     ),
     "trainer v2 node": (
         pod(
             "train-node-0-0",
-            {
-                **JOBSET,
-                "jobset.sigs.k8s.io/replicatedjob-name": "node",
-                "trainer.kubeflow.org/trainjob-ancestor-step": "trainer",
-            },
+            {**JOBSET, "jobset.sigs.k8s.io/replicatedjob-name": "node"},
             owners=[owner("Job", "train-workers-0", group="batch")],
         ),
-        "trainer/train",
+        "jobset/train",
         "task",
         "node",
     ),

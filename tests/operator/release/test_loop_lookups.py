@@ -172,6 +172,29 @@ def test_workers_do_not_wait_for_a_driver_that_their_object_does_not_have(
     assert bool(world.pods[pod.uid].node) is goes
 
 
+LEADS = {"jobset.sigs.k8s.io/coordinator": "fit-w-0-0.fit"}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "goes"), [({}, True), (LEADS, False)], ids=["nobody leads", "a coordinator leads"]
+)
+def test_pods_of_a_jobset_without_a_launcher_wait_for_its_coordinator_only(
+    annotations: dict[str, str], goes: bool
+) -> None:
+    """Its object, asked for the sake of a pool, names no launcher: that says nothing of a coordinator."""
+    world = enforcing(node("a"))
+    world.configure("ReservationPool", "pool", queue="default")
+    above = owned("JobSet", "fit", group="jobset.x-k8s.io")
+    body = {"metadata": {"uid": above.uid}, "spec": {"replicatedJobs": [{"name": "w"}]}}
+    world.objects["/apis/jobset.x-k8s.io/v1alpha2/namespaces/team/jobsets/fit"] = body
+    world.cache.learn(above, ())
+    labels = {"jobset.sigs.k8s.io/jobset-name": "fit", "jobset.sigs.k8s.io/replicatedjob-name": "w"}
+    pod = world.create("fit-w-0-1", labels=labels, owners=[above], annotations=annotations)
+    made = release_loop(world)
+    turn(made, world, 3)
+    assert bool(world.pods[pod.uid].node) is goes
+
+
 @pytest.mark.parametrize("app", ["etl", ""], ids=["our label", "the Job's name"])
 @pytest.mark.parametrize("tasks", [0, 1], ids=["alone", "with a task of its own making"])
 def test_job_around_a_driver_says_nothing_of_tasks(app: str, tasks: int) -> None:

@@ -125,10 +125,9 @@ LABELS = {
     "tf ps": {"training.kubeflow.org/job-name": "m", "training.kubeflow.org/replica-type": "ps"},
     "trainer": {
         "jobset.sigs.k8s.io/jobset-name": "t",
-        "trainer.kubeflow.org/trainjob-ancestor-step": "trainer",
         "jobset.sigs.k8s.io/replicatedjob-name": "launcher",
     },
-    "jobset": {"jobset.sigs.k8s.io/jobset-name": "t", "jobset.sigs.k8s.io/replicatedjob-name": "launcher"},
+    "jobset": {"jobset.sigs.k8s.io/jobset-name": "t", "jobset.sigs.k8s.io/replicatedjob-name": "w"},
     "lws": {
         "leaderworkerset.sigs.k8s.io/name": "l",
         "leaderworkerset.sigs.k8s.io/group-index": "0",
