@@ -63,6 +63,7 @@ class Member:
     framework: str = ""
     client: bool = False  # the app's driver is no pod of the app
     owner: str = ""  # kind/name of the topmost owner that was seen
+    version: str = ""  # of the API in which that owner was named
     doubts: tuple[str, ...] = ()  # what the pod claims and nothing vouches for, one sentence each
     unknown: OwnerRef | None = None  # whose owners must be looked up before this is settled
 
@@ -161,6 +162,7 @@ class Resolver:
             series=bounded(shared),
             framework=row.name if row else "",
             owner=f"{top.kind}/{top.name}" if top else "",
+            version=top.version if top else "",
             unknown=above.unknown,
         )
 

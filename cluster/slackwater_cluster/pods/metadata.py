@@ -114,7 +114,7 @@ def _owner(written: tuple[str, str, str, str, bool | None, str]) -> OwnerRef | N
         return None
     if api_version and not (_VERSION.fullmatch(version) and (not group or _GROUP.fullmatch(group))):
         return None
-    return OwnerRef(kind, name, uid, group, bool(controller), namespace)
+    return OwnerRef(kind, name, uid, group, bool(controller), namespace, version)
 
 
 # Siblings name the same owner: it is read once.
