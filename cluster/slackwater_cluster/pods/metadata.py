@@ -35,6 +35,7 @@ FRAMEWORKS = (
     "volcano.sh/",
     "yunikorn.apache.org/",
 )
+COORDINATOR = "/coordinator"  # so ends the name of one by which a framework of a user names the pod that leads
 MOST_ANNOTATIONS = 64
 LONGEST = 1024
 LONGEST_PARENTS = 8192
@@ -58,7 +59,7 @@ def notes(written: Mapping[str, str] | None) -> tuple[tuple[tuple[str, str], ...
     """Those annotations that anyone here reads, and a sentence about each of ours that was left out."""
     if not written:
         return (), ()
-    found = [item for item in written.items() if _ours(item[0]) or item[0].startswith(FRAMEWORKS)]
+    found = [item for item in written.items() if _ours(item[0]) or _groups(item[0])]
     good = [item for item in found if _readable(*item)]
     if len(good) == len(found) <= MOST_ANNOTATIONS:
         return tuple(good), ()
@@ -133,3 +134,7 @@ def _unreadable(key: str, value: str) -> str:
 
 def _ours(key: str) -> bool:
     return key in STATED or key in WRITTEN
+
+
+def _groups(key: str) -> bool:
+    return key.startswith(FRAMEWORKS) or key.endswith(COORDINATOR)
