@@ -207,7 +207,7 @@ class OwnerReader:
         return "", ""
 
     async def _versions(self, group: str) -> Sequence[str]:
-        """The group's versions, the preferred one first. One list serves all groups: a made-up name costs no request."""
+        """The group's versions, the preferred one first. One list serves all: a made-up group costs no request."""
         if group not in self._groups and self.clock() - self._listed >= GROUPS_SECONDS:
             answer = await self._read("/apis")
             if not answer.ok:

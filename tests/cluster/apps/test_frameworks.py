@@ -39,9 +39,18 @@ def test_every_row_asks_for_an_owner(name: str) -> None:
         ({}, "unknown"),
     ],
     ids=[
-        "spark driver", "spark executor", "no app label", "ray head", "ray's clean-up in a job", "spark without a role",
-        "job", "own word", "bad word", "stray", "none",
-    ],  # fmt: skip
+        "spark driver",
+        "spark executor",
+        "no app label",
+        "ray head",
+        "ray's clean-up in a job",
+        "spark without a role",
+        "job",
+        "own word",
+        "bad word",
+        "stray",
+        "none",
+    ],
 )
 def test_roles_by_label(labels: dict[str, str], role: str) -> None:
     """A pod's own word wins; then the row that claims the pod, and no later one: what it does not know is unknown."""

@@ -115,7 +115,12 @@ def test_a_driver_under_another_owner_takes_no_id_over() -> None:
         found.set_pod(each)
     found.set_pod(executor("evil-exec", "evil"))
     found.learn(job, ())
-    assert apps(found) == {"good": "spark/spark-1", "exec": "spark/spark-1", "evil": "job/evil", "evil-exec": "job/evil"}
+    assert apps(found) == {
+        "good": "spark/spark-1",
+        "exec": "spark/spark-1",
+        "evil": "job/evil",
+        "evil-exec": "job/evil",
+    }
 
 
 def test_whose_app_changes_is_told() -> None:

@@ -170,7 +170,7 @@ VERSIONS = {
         ("TFJob", "v9", ["v1", "v1/namespaces/team/tfjobs/j"]),
         ("Other", "v2beta1", ["v2beta1", "v1"]),
     ],
-    ids=["served there only", "served in the preferred one", "a version that is not served", "a kind that is not served"],
+    ids=["served there only", "served in the preferred one", "a version not served", "a kind not served"],
 )
 def test_an_owner_is_asked_for_in_the_version_that_its_reference_names(
     kind: str, version: str, asked: list[str]
