@@ -82,9 +82,9 @@ def _course(rng: Random, world: World, extender: ClusterCache) -> None:
 def _trimmed(shape: Any, trimming: Any, bodies: list[dict[str, Any]]) -> list[Any]:
     """Records of the objects that can be read, as the reflector makes them."""
     body = orjson.dumps({"metadata": {"resourceVersion": "1"}, "items": _encodable(bodies)})
-    _, items = Decoding(shape, lambda problem, meta: None).chunk(body)
+    listed = Decoding(shape, lambda problem, meta: None).chunk(body)
     records = []
-    for item in items:
+    for item in listed.items:
         try:
             records.append(trimming(item))
         except SlackwaterError:

@@ -111,7 +111,7 @@ class Framework(FrameworkRow):
     @property
     def has_driver(self) -> bool:
         """Whether apps of this framework have a driver, as a rule; with a coordinator only those that name one."""
-        return bool(self.drivers) and not self.headless
+        return bool(self.drivers) and not (self.headless or self.coordinator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +153,18 @@ class FrameworkTable(FrameworkRow):
         return FrameworkTable(frameworks=(*added, *kept), coarse=self.coarse)
 
 
-def _rules(row: Framework) -> Iterable[RoleRule]:
+def _rules(row: Framework) -> list[RoleRule]:
+    """The row's drivers, its tasks, and that who it claims and is neither has no role: no later row gives one."""
     claim = (*(LabelTerm(key=key) for key in row.app), *row.when)
-    for role, terms in ((names.DRIVER, row.drivers), (names.TASK, row.tasks)):
-        for term in terms:
-            yield RoleRule(row.name, _without_repeats((*claim, term)), role)
+    rules = [
+        RoleRule(row.name, _without_repeats((*claim, term)), role)
+        for role, terms in ((names.DRIVER, row.drivers), (names.TASK, row.tasks))
+        for term in terms
+    ]
+    others = RoleRule(row.name, _without_repeats(claim), names.UNKNOWN)
+    # A row that names no roles leaves them to the next; one whose rule asks for no more than its claim has no others.
+    complete = not rules or any(set(rule.terms) == set(others.terms) for rule in rules)
+    return rules if complete else [*rules, others]
 
 
 def _without_repeats(terms: Sequence[LabelTerm]) -> tuple[LabelTerm, ...]:

@@ -189,7 +189,7 @@ class PodIndex(KnownOwners):
             return False
         if before is None:  # those that wait for it are answered; others only where somebody looked it up before
             return (pod.namespace, pod.uid) in self._parents
-        return before.owners != pod.owners or self._read(before.labels) != self._read(pod.labels)
+        return self._stands(before) != self._stands(pod)
 
     def _owned_by(self, owners: set[OwnerKey]) -> list[PodRecord]:
         """The pods that name one of these owners; all pods of their namespaces are looked through."""
@@ -235,10 +235,14 @@ class PodIndex(KnownOwners):
         """What recognition reads of a pod that owns pods, kept while it is there; None where it is not known."""
         found = self._owner_looks.get(uid)
         if found is None and (pod := self.pod(uid)) is not None:
-            found = (self._read(pod.labels), pod.owners)
+            found = self._stands(pod)
             if uid in self.pods:
                 self._owner_looks[uid] = found
         return found
+
+    def _stands(self, pod: PodRecord) -> Look:
+        """What recognition of the pods that a pod owns reads of it: all that makes its own app."""
+        return (self._read(pod.labels), self._read(pod.annotations), pod.owners, pod.group)
 
     def _read(self, strings: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
         keys = self._keys

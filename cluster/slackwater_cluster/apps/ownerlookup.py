@@ -59,6 +59,7 @@ class _Version(msgspec.Struct):
 class _Group(msgspec.Struct, rename="camel"):
     name: str = ""
     preferred_version: _Version = msgspec.field(default_factory=_Version)
+    versions: list[_Version] = []
 
 
 class _Groups(msgspec.Struct):
@@ -103,8 +104,8 @@ class OwnerReader:
 
     reader: Reader
     clock: Callable[[], float] = monotonic
-    _plurals: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)  # (group, kind) → version, plural
-    _groups: dict[str, str] = field(default_factory=dict)  # group → preferred version
+    _plurals: dict[tuple[str, str, str], str] = field(default_factory=dict)  # by group, version and kind
+    _groups: dict[str, Sequence[str]] = field(default_factory=dict)  # the versions of each, the preferred one first
     _listed: float = float("-inf")  # when the groups were listed
     _silent: set[tuple[str, str]] = field(default_factory=set)
     _paused: dict[OwnerKey, _Pause] = field(default_factory=dict)  # by the owner's uid
@@ -171,7 +172,7 @@ class OwnerReader:
             return problem
 
     async def _parents(self, owner: OwnerRef, namespace: str) -> Sequence[OwnerRef]:
-        version, plural = await self._place(owner.group, owner.kind)
+        version, plural = await self._place(owner)
         if not plural:
             return ()
         path = api_path(plural, owner.name, group=owner.group, version=version, namespace=namespace)
@@ -188,28 +189,33 @@ class OwnerReader:
 
     # -- where kinds live -------------------------------------------------------------------------------------------
 
-    async def _place(self, group: str, kind: str) -> tuple[str, str]:
-        """Version and plural of a kind; two empty texts where it is not served in namespaces."""
+    async def _place(self, owner: OwnerRef) -> tuple[str, str]:
+        """Version and plural of an owner's kind; two empty texts where it is not served in namespaces.
+
+        A group may serve a kind in one of its versions only: first comes the one in which the owner is named.
+        """
+        group, kind = owner.group, owner.kind
         if not group:
             return "v1", CORE.get(kind, "")
-        known = self._plurals.get((group, kind))
-        if known is None:
-            version = await self._version(group)
-            known = (version, await self._plural(group, version, kind)) if version else ("", "")
-            if known[1] and len(self._plurals) < MOST_KINDS:
-                self._plurals[group, kind] = known
-        return known
+        served = await self._versions(group)
+        for version in dict.fromkeys(each for each in (owner.version, *served[:1]) if each in served):
+            plural = self._plurals.get((group, version, kind)) or await self._plural(group, version, kind)
+            if plural:
+                if len(self._plurals) < MOST_KINDS:
+                    self._plurals[group, version, kind] = plural
+                return version, plural
+        return "", ""
 
-    async def _version(self, group: str) -> str:
-        """The group's preferred version. One list serves all groups: a name that a tenant made up costs no request."""
+    async def _versions(self, group: str) -> Sequence[str]:
+        """The group's versions, the preferred one first. One list serves all: a made-up group costs no request."""
         if group not in self._groups and self.clock() - self._listed >= GROUPS_SECONDS:
             answer = await self._read("/apis")
             if not answer.ok:
                 raise Unavailable(answer.message())
             found = msgspec.json.decode(answer.body, type=_Groups).groups
-            self._groups = {each.name: each.preferred_version.version for each in found}
+            self._groups = {each.name: _served(each) for each in found}
             self._listed = self.clock()
-        return self._groups.get(group, "")
+        return self._groups.get(group, ())
 
     async def _plural(self, group: str, version: str, kind: str) -> str:
         answer = await self._read(group_path(group, version))
@@ -248,6 +254,10 @@ def fair(unknown: Iterable[tuple[OwnerRef, str]]) -> list[tuple[OwnerRef, str]]:
         turns[each[1]] = turns.get(each[1], 0) + 1
         numbered.append((turns[each[1]], each))
     return [each for _, each in sorted(numbered, key=lambda one: one[0])]
+
+
+def _served(group: _Group) -> list[str]:
+    return [each.version for each in (group.preferred_version, *group.versions) if each.version]
 
 
 def _serves(each: _Kind, kind: str) -> bool:

@@ -12,8 +12,9 @@ On top of each, a pod that owns pods is a driver. Everything is pure: a pod, the
 
 What a label may claim. An app never reaches beyond its namespace: whoever may create pods there may give them any label
 and any owner reference, so inside it a label joins pods of different owners, and beyond it it means nothing. An own
-label holds no slash (ids.py), so it never names an app of a framework; a framework's label is believed only where an
-owner confirms it; and tasks without an owner join each other, never the app of a driver.
+label holds no slash (appids.py), so it never names an app of a framework; a framework's label is believed only where an
+owner confirms it, and whom a pod confirms is in that pod's app, whatever it is; and tasks without an owner join each
+other, never the app of a driver.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from slackwater.roles import Role
 from slackwater_cluster import names
 from slackwater_cluster.apps.appids import bounded, is_name, shown
 from slackwater_cluster.apps.frameworks import Framework, FrameworkTable, OwnerRule, RoleRule, role_by_labels
-from slackwater_cluster.apps.owners import OwnerChain, OwnerGraph, chain
+from slackwater_cluster.apps.owners import DEPTH, OwnerChain, OwnerGraph, chain
 from slackwater_cluster.apps.runs import series, unscheduled
 from slackwater_cluster.watch.records import OwnerRef, PodRecord
 
@@ -61,6 +63,7 @@ class Member:
     framework: str = ""
     client: bool = False  # the app's driver is no pod of the app
     owner: str = ""  # kind/name of the topmost owner that was seen
+    version: str = ""  # of the API in which that owner was named
     doubts: tuple[str, ...] = ()  # what the pod claims and nothing vouches for, one sentence each
     unknown: OwnerRef | None = None  # whose owners must be looked up before this is settled
 
@@ -68,6 +71,13 @@ class Member:
     def settled(self) -> bool:
         """Whether looking up more owners could not change the answer."""
         return self.unknown is None
+
+
+class _Voucher(NamedTuple):
+    """Why a framework's label is believed."""
+
+    suffix: str = ""  # what the app's id gets behind the label
+    pod: PodRecord | None = None  # the pod that carries the same label: the app is the one that it is in
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +94,17 @@ class Resolver:
 
     def resolve(self, pod: PodRecord, lineage: OwnerGraph) -> Member:
         """Recognise one pod."""
+        return self._promoted(pod, _told(pod, self._recognised(pod, lineage, DEPTH)), lineage)
+
+    def _recognised(self, pod: PodRecord, lineage: OwnerGraph, steps: int) -> Member:
+        """By the first rule that can be believed; pods vouch for each other over so many steps at most."""
         above = chain(pod, lineage)
-        member = (
+        return (
             self._by_own_label(pod, above)
-            or self._by_framework(pod, above, lineage)
+            or self._by_framework(pod, above, lineage, steps)
             or self._by_group(pod, above)
             or self._by_owner(pod, above)
         )
-        return self._promoted(pod, _told(pod, member), lineage)
 
     def _by_own_label(self, pod: PodRecord, above: OwnerChain) -> Member | None:
         app = own_name(pod, names.APP)
@@ -101,15 +114,25 @@ class Resolver:
         member = self._member(pod, above, app, Rule.OWN, row)
         return replace(member, name=app, series=series(app), unknown=None)
 
-    def _by_framework(self, pod: PodRecord, above: OwnerChain, lineage: OwnerGraph) -> Member | None:
+    def _by_framework(self, pod: PodRecord, above: OwnerChain, lineage: OwnerGraph, steps: int) -> Member | None:
         row = self.table.claimed(pod.labels)
-        vouched = _vouched(row, pod, above, self._role(pod), lineage) if row else None
-        if row is None or vouched is None:
+        voucher = _voucher(row, pod, above, self._role(pod), lineage) if row else None
+        if row is None or voucher is None:
             return None
+        if voucher.pod is not None:
+            return self._with(voucher.pod, pod, above, row, lineage, steps) if steps else None
         # The word of the owner is enough: nothing higher up could take it back.
-        app = f"{row.name}/{row.identity(pod.labels)}{vouched}"
+        app = f"{row.name}/{row.identity(pod.labels)}{voucher.suffix}"
         member = self._member(pod, above, app, Rule.FRAMEWORK, row)
-        return replace(member, client=bool(vouched), unknown=None)
+        return replace(member, client=bool(voucher.suffix), unknown=None)
+
+    def _with(
+        self, other: PodRecord, pod: PodRecord, above: OwnerChain, row: Framework, lineage: OwnerGraph, steps: int
+    ) -> Member:
+        """A pod in the app of another one, which vouches for it."""
+        known = self._recognised(other, lineage, steps - 1)
+        member = self._member(pod, above, known.app, Rule.FRAMEWORK, row)
+        return replace(member, client=known.client, unknown=known.unknown)
 
     def _by_group(self, pod: PodRecord, above: OwnerChain) -> Member | None:
         group = next((value for key in FOREIGN if (value := own_name(pod, key))), pod.group)
@@ -139,6 +162,7 @@ class Resolver:
             series=bounded(shared),
             framework=row.name if row else "",
             owner=f"{top.kind}/{top.name}" if top else "",
+            version=top.version if top else "",
             unknown=above.unknown,
         )
 
@@ -212,16 +236,16 @@ def _top(above: OwnerChain, coarse: Iterable[str]) -> OwnerRef | None:
     return next((owner for owner in reversed(above.owners) if owner.kind not in coarse), None)
 
 
-def _vouched(row: Framework, pod: PodRecord, above: OwnerChain, role: str, lineage: OwnerGraph) -> str | None:
-    """What the app's id gets behind its label where the label is believed; None where it is not."""
+def _voucher(row: Framework, pod: PodRecord, above: OwnerChain, role: str, lineage: OwnerGraph) -> _Voucher | None:
+    """Why the pod's label is believed; None where it is not."""
     if not row.owners:
-        return ""
+        return _Voucher()
     if not above.owners and role in row.bare:
-        return CLIENT if role == names.TASK else ""
+        return _Voucher(CLIENT if role == names.TASK else "")
     for rule in row.owners:
         for owner in above.owners:
             if _confirms(rule, owner, row, pod, lineage):
-                return f"@{owner.name}" if rule.client else ""
+                return _Voucher(f"@{owner.name}" if rule.client else "", lineage.pod(owner.uid) if rule.same else None)
     return None
 
 

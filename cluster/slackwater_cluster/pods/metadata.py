@@ -35,6 +35,7 @@ FRAMEWORKS = (
     "volcano.sh/",
     "yunikorn.apache.org/",
 )
+COORDINATOR = "/coordinator"  # so ends the name of one by which a framework of a user names the pod that leads
 MOST_ANNOTATIONS = 64
 LONGEST = 1024
 LONGEST_PARENTS = 8192
@@ -58,7 +59,7 @@ def notes(written: Mapping[str, str] | None) -> tuple[tuple[tuple[str, str], ...
     """Those annotations that anyone here reads, and a sentence about each of ours that was left out."""
     if not written:
         return (), ()
-    found = [item for item in written.items() if _ours(item[0]) or item[0].startswith(FRAMEWORKS)]
+    found = [item for item in written.items() if _ours(item[0]) or _groups(item[0])]
     good = [item for item in found if _readable(*item)]
     if len(good) == len(found) <= MOST_ANNOTATIONS:
         return tuple(good), ()
@@ -114,7 +115,7 @@ def _owner(written: tuple[str, str, str, str, bool | None, str]) -> OwnerRef | N
         return None
     if api_version and not (_VERSION.fullmatch(version) and (not group or _GROUP.fullmatch(group))):
         return None
-    return OwnerRef(kind, name, uid, group, bool(controller), namespace)
+    return OwnerRef(kind, name, uid, group, bool(controller), namespace, version)
 
 
 # Siblings name the same owner: it is read once.
@@ -133,3 +134,7 @@ def _unreadable(key: str, value: str) -> str:
 
 def _ours(key: str) -> bool:
     return key in STATED or key in WRITTEN
+
+
+def _groups(key: str) -> bool:
+    return key.startswith(FRAMEWORKS) or key.endswith(COORDINATOR)

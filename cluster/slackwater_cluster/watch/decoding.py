@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -40,6 +40,14 @@ class _Failure(msgspec.Struct):
     object: WatchStatus
 
 
+class Chunk(NamedTuple):
+    """One piece of a list."""
+
+    metadata: Listed
+    items: Sequence[Any]
+    unread: Sequence[Meta] = ()  # of objects that are there and cannot be read
+
+
 class Decoding:
     """Decoders for one shape; `skipped` is told of each object that cannot be read."""
 
@@ -55,26 +63,28 @@ class Decoding:
         self._marks = msgspec.json.Decoder(_Mark)
         self._skipped = skipped
 
-    def chunk(self, body: bytes) -> tuple[Listed, Sequence[Any]]:
-        """A list's metadata and its objects."""
+    def chunk(self, body: bytes) -> Chunk:
+        """One piece of a list."""
         try:
             listed = self._lists.decode(body)
         except msgspec.DecodeError:
             return self._singly(body)
-        return listed.metadata, listed.items or ()
+        return Chunk(listed.metadata, listed.items or ())
 
-    def _singly(self, body: bytes) -> tuple[Listed, Sequence[Any]]:
+    def _singly(self, body: bytes) -> Chunk:
         try:
             raw = self._raws.decode(body)
         except msgspec.DecodeError as problem:
             raise Unavailable(f"the answer is not a list: {problem}") from problem
-        good = []
+        good, unread = [], []
         for item in raw.items or ():
             try:
                 good.append(self._items.decode(item))
             except msgspec.DecodeError as problem:
-                self._skipped(problem, _meta(item))
-        return raw.metadata, good
+                meta = _meta(item)
+                self._skipped(problem, meta)
+                unread += [meta] if meta else []
+        return Chunk(raw.metadata, good, unread)
 
     def event(self, line: bytes) -> tuple[str, Meta, Any | None] | None:
         """An event's kind, its object's metadata and the object (none in a bookmark, or where it cannot be read).

@@ -30,6 +30,7 @@ class OwnerRef(msgspec.Struct, frozen=True, gc=False):
     group: str  # API group, "" for the core
     controller: bool
     namespace: str = ""  # of the object that names it: an owner is in the same namespace, or in none
+    version: str = ""  # of the API group, as the object that names it does
 
     @property
     def key(self) -> OwnerKey:

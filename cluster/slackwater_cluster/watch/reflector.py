@@ -158,10 +158,11 @@ class Reflector(Generic[R]):
         coming: asyncio.Task[Answer] | None = asyncio.create_task(self._fetch(limit, ""))
         try:
             while coming is not None:
-                meta, items = self._decoding.chunk((await coming).body)
+                meta, items, unread = self._decoding.chunk((await coming).body)
                 version, token = meta.resource_version, meta.continue_ or ""
                 # While one chunk is worked through the server prepares the next.
                 coming = asyncio.create_task(self._fetch(limit, token)) if token else None
+                seen.update(map(self.source.key, unread))
                 await self._take(items, seen)
                 del items
         finally:

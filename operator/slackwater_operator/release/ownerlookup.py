@@ -82,11 +82,8 @@ class OwnerLookup:
             return StatedSize()
         rule = row.size
         try:
-            name = sizeobject.name(each, row)
-            path = api_path(rule.plural, name, group=rule.group, version=rule.version, namespace=each.namespace)
             async with hands:
-                answer = await self._owners.ask(path)
-            return _stated(each, row, rule, answer)
+                return _stated(each, row, rule, await self._object(each, row, rule))
         except Unavailable as problem:
             log.warning("size not read", app=each.id, trouble=str(problem))
             return None
@@ -97,13 +94,24 @@ class OwnerLookup:
                 cache.quarantine.add(Part.SIZE, lead, f"{words}: {sentence(problem)}")
         return StatedSize()
 
+    async def _object(self, each: AppView, row: Framework, rule: SizeRule) -> Answer | None:
+        """The object in the first version of its API in which it is served."""
+        name = sizeobject.name(each, row)
+        for version in sizeobject.versions(each, row):
+            path = api_path(rule.plural, name, group=rule.group, version=version, namespace=each.namespace)
+            answer = await self._owners.ask(path)
+            if answer.ok:
+                return answer
+        return None
 
-def _stated(each: AppView, row: Framework, rule: SizeRule, answer: Answer) -> StatedSize:
-    if not answer.ok:
+
+def _stated(each: AppView, row: Framework, rule: SizeRule, answer: Answer | None) -> StatedSize:
+    if answer is None:
         return StatedSize()
     body = answer.json()
-    # An object of another kind may have the same name; of a driver only the app's own owner says that there is none.
-    mine = each.owner.partition("/")[0] == rule.kind
+    # An object of another kind may have the same name; of a driver only the app's own owner says that there is none,
+    # and not where one of the pods may be named as the coordinator.
+    mine = each.owner.partition("/")[0] == rule.kind and not row.coordinator
     return StatedSize(
         from_object(rule, body, row.driver_names), has_driver(rule, body, row.driver_names) if mine else None
     )

@@ -10,7 +10,7 @@ NAMES = [row.name for row in builtin().frameworks]
 def test_table_knows_the_promised_frameworks() -> None:
     """Every framework that the documentation names has a row."""
     assert {
-        "spark", "spark-operator", "flink", "ray", "rayjob-submitter", "mpi", "training", "trainer", "jobset",
+        "spark", "spark-operator", "spark-application", "flink", "ray", "rayjob-submitter", "mpi", "training", "jobset",
         "leaderworkerset", "dask", "argo", "volcano", "job",
     } == set(NAMES)  # fmt: skip
 
@@ -30,17 +30,41 @@ def test_every_row_asks_for_an_owner(name: str) -> None:
         ({"spark-app-selector": "s", "spark-role": "executor"}, "task"),
         ({"spark-role": "driver"}, "unknown"),
         ({"ray.io/cluster": "r", "ray.io/node-type": "head"}, "driver"),
+        ({"ray.io/cluster": "r", "ray.io/node-type": "redis-cleanup", "batch.kubernetes.io/job-name": "j"}, "unknown"),
+        ({"spark-app-selector": "s", "batch.kubernetes.io/job-name": "j"}, "unknown"),
         ({"batch.kubernetes.io/job-name": "j"}, "task"),
         ({"batch.kubernetes.io/job-name": "j", "slackwater.io/role": "driver"}, "driver"),
         ({"batch.kubernetes.io/job-name": "j", "slackwater.io/role": "boss"}, "unknown"),
         ({"component": "jobmanager"}, "unknown"),
         ({}, "unknown"),
     ],
-    ids=["spark driver", "spark executor", "no app label", "ray head", "job", "own word", "bad word", "stray", "none"],
+    ids=[
+        "spark driver",
+        "spark executor",
+        "no app label",
+        "ray head",
+        "ray's clean-up in a job",
+        "spark without a role",
+        "job",
+        "own word",
+        "bad word",
+        "stray",
+        "none",
+    ],
 )
 def test_roles_by_label(labels: dict[str, str], role: str) -> None:
-    """A pod's own word wins; then the first rule of the table that holds."""
+    """A pod's own word wins; then the row that claims the pod, and no later one: what it does not know is unknown."""
     assert role_by_labels(labels, builtin().rules()) == role
+
+
+@pytest.mark.parametrize(
+    ("name", "driver"), [("spark", True), ("job", False), ("jobset", False)], ids=["always", "never", "some of them"]
+)
+def test_whose_apps_have_a_driver_as_a_rule(name: str, driver: bool) -> None:
+    """Tasks of those wait for it unseen; a JobSet has a launcher or a coordinator only where somebody gave it one."""
+    row = builtin().named(name)
+    assert row is not None
+    assert row.has_driver is driver
 
 
 def test_policy_labels_come_before_the_table() -> None:
@@ -48,6 +72,12 @@ def test_policy_labels_come_before_the_table() -> None:
     rules = (*policy_rules([("batch.kubernetes.io/job-name", ["boss"])], []), *builtin().rules())
     assert role_by_labels({"batch.kubernetes.io/job-name": "boss"}, rules) == "driver"
     assert role_by_labels({"batch.kubernetes.io/job-name": "other"}, rules) == "task"
+
+
+def test_a_row_that_names_no_roles_leaves_them_to_the_next() -> None:
+    """It only says which pods form an app."""
+    rules = builtin().extended([Framework(name="house", app=("example.com/run",))]).rules()
+    assert role_by_labels({"example.com/run": "r", "batch.kubernetes.io/job-name": "j"}, rules) == "task"
 
 
 def test_rows_of_a_config_map_come_first_and_replace() -> None:

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from itertools import permutations
+from typing import Any
 
+import msgspec
 import pytest
 
 from slackwater_cluster import names
@@ -11,6 +13,7 @@ from slackwater_cluster.apps.membership import REMEMBERED, PodIndex, keys_read
 from slackwater_cluster.apps.owners import FEW_OWNERS
 from slackwater_cluster.apps.recent import RecentAnswers
 from slackwater_cluster.governance import Governance
+from slackwater_cluster.watch import trim, wire
 from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, OwnerRef, PodRecord
 from support.builders.owners import owner, pod
 from support.soak.sizes import sizes
@@ -92,6 +95,32 @@ def test_tasks_follow_a_driver_whose_labels_or_owners_change() -> None:
     assert found.set_pod(pod("d", {**other, "team": "x"}, annotations={names.REASON: "room"})) == []
     above = owner("SparkApplication", "pi", group="sparkoperator.k8s.io")
     assert task in found.set_pod(pod("d", other, owners=[above]))
+
+
+def test_tasks_follow_a_driver_that_is_put_into_another_app() -> None:
+    """By an annotation of its user, which comes after they were seen."""
+    found = index()
+    task = executor("exec", "d")
+    found.set_pod(pod("d", DRIVER))
+    found.set_pod(task)
+    assert task in found.set_pod(pod("d", DRIVER, annotations={names.APP: "mine"}))
+    assert apps(found) == {"d": "mine", "exec": "mine"}
+
+
+def test_a_driver_under_another_owner_takes_no_id_over() -> None:
+    """It and its executors are what its own owner makes of them, whatever id its label repeats."""
+    found = index()
+    job = owner("Job", "evil", group="batch")
+    for each in (pod("good", DRIVER), executor("exec", "good"), pod("evil", DRIVER, owners=[job])):
+        found.set_pod(each)
+    found.set_pod(executor("evil-exec", "evil"))
+    found.learn(job, ())
+    assert apps(found) == {
+        "good": "spark/spark-1",
+        "exec": "spark/spark-1",
+        "evil": "job/evil",
+        "evil-exec": "job/evil",
+    }
 
 
 def test_whose_app_changes_is_told() -> None:
@@ -350,6 +379,20 @@ def test_a_users_framework_is_read_from_its_configmap() -> None:
     assert "example.com/run" in found.keys
     frameworks.drop(["house"])
     assert frameworks.table == builtin()
+
+
+@pytest.mark.parametrize("where", ["labels", "annotations"])
+def test_a_users_framework_may_name_its_coordinator(where: str) -> None:
+    """By a label, or by an annotation whose name ends in /coordinator: those are kept of every pod."""
+    frameworks = ExtendedTable()
+    row = "{name: house, app: [example.com/run], tasks: [{key: example.com/run}], coordinator: example.com/coordinator}"
+    frameworks.set({"house": {"a": f"frameworks: [{row}]"}})
+    found = index()
+    found.follow(frameworks.table)
+    meta: dict[str, Any] = {"name": "r-0", "namespace": "team", "uid": "u", "labels": {"example.com/run": "r"}}
+    meta[where] = {**meta.get(where, {}), "example.com/coordinator": "r-0.r"}
+    leader = trim.pod(msgspec.convert({"metadata": meta, "spec": {"hostname": "r-0"}}, wire.Pod))
+    assert found.member(leader).role == "driver"
 
 
 def test_labels_that_number_pods_are_not_read() -> None:

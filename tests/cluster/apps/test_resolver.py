@@ -30,6 +30,12 @@ pi_driver = pod(
 pi_executor = pod(
     "pi-exec-1", {**OPERATED, "spark-role": "executor"}, owners=[owner("Pod", "pi-driver", uid="uid-pi-driver")]
 )
+APACHE = {**SPARK, "spark.operator/spark-app-name": "pi"}
+apache_driver = pod(
+    "pi-0-driver",
+    {**APACHE, "spark-role": "driver"},
+    owners=[owner("SparkApplication", "pi", group="spark.apache.org")],
+)
 FLINK = {"app": "session", "type": "flink-native-kubernetes"}
 RAY = {"ray.io/cluster": "raysort", "ray.io/is-ray-node": "yes", "app.kubernetes.io/created-by": "kuberay-operator"}
 MPI = {"training.kubeflow.org/job-name": "pi-mpi", "training.kubeflow.org/operator-name": "mpi-operator"}
@@ -55,7 +61,7 @@ ABOVE = {
 llm_leader = pod(
     "llm-1", {**LWS, "leaderworkerset.sigs.k8s.io/worker-index": "0"}, owners=[owner("StatefulSet", "llm")]
 )
-PODS = (spark_driver, spark_executor, pi_driver, pi_executor, llm_leader)
+PODS = (spark_driver, spark_executor, pi_driver, pi_executor, apache_driver, llm_leader)
 OWNERS = Owners(PODS, ABOVE)
 
 # Each is a pod with its expected app, role and stage.
@@ -64,6 +70,17 @@ REAL = {
     "spark executor": (spark_executor, "spark/spark-6f5e2b", "task", "0"),
     "spark-operator driver": (pi_driver, "spark-operator/pi", "driver", ""),
     "spark-operator executor": (pi_executor, "spark-operator/pi", "task", ""),
+    "driver of Apache's operator": (apache_driver, "spark-application/pi", "driver", ""),
+    "executor of Apache's operator": (
+        pod(
+            "pi-0-exec-1",
+            {**APACHE, "spark-role": "executor"},
+            owners=[owner("Pod", "pi-0-driver", uid="uid-pi-0-driver")],
+        ),
+        "spark-application/pi",
+        "task",
+        "",
+    ),
     "flink jobmanager": (
         pod("jm", {**FLINK, "component": "jobmanager"}, owners=[owner("ReplicaSet", "session-5d", group="apps")]),
         "flink/session",
@@ -163,28 +180,20 @@ REAL = {
     "trainer v2 launcher": (
         pod(
             "train-launcher-0-0",
-            {
-                **JOBSET,
-                "jobset.sigs.k8s.io/replicatedjob-name": "launcher",
-                "trainer.kubeflow.org/trainjob-ancestor-step": "trainer",
-            },
+            {**JOBSET, "jobset.sigs.k8s.io/replicatedjob-name": "launcher"},
             owners=[owner("Job", "train-workers-0", group="batch")],
         ),
-        "trainer/train",
+        "jobset/train",
         "driver",
         "launcher",
     ),
     "trainer v2 node": (
         pod(
             "train-node-0-0",
-            {
-                **JOBSET,
-                "jobset.sigs.k8s.io/replicatedjob-name": "node",
-                "trainer.kubeflow.org/trainjob-ancestor-step": "trainer",
-            },
+            {**JOBSET, "jobset.sigs.k8s.io/replicatedjob-name": "node"},
             owners=[owner("Job", "train-workers-0", group="batch")],
         ),
-        "trainer/train",
+        "jobset/train",
         "task",
         "node",
     ),
@@ -317,6 +326,51 @@ def test_a_group_label_is_not_trusted_without_its_owner(stranger: PodRecord) -> 
     assert member.rule in {Rule.OWNER, Rule.ALONE}
     assert len(member.doubts) == 1
     assert "confirms it" in member.doubts[0]
+
+
+LED = {
+    "job": ([owner("Job", "pi", group="batch")], {}, "job/pi"),
+    "workflow": ([owner("Workflow", "flow", group="argoproj.io")], {}, "pod/led"),
+    "own label": ([], {"slackwater.io/app": "mine"}, "mine"),
+    "own annotation": ([], {}, "noted"),
+    "foreign group": (
+        [owner("Job", "pi", group="batch")],
+        {"yunikorn.apache.org/app-id": "g"},
+        "group/g@job/pi",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LED)
+def test_whoever_vouches_for_a_pod_is_in_the_same_app(case: str) -> None:
+    """Executors are believed for their driver's label, and belong to whatever app the driver itself is in."""
+    owners, labels, app = LED[case]
+    notes = {"slackwater.io/app": "noted"} if case == "own annotation" else {}
+    driver = pod("led", {**SPARK, **labels, "spark-role": "driver"}, owners=owners, annotations=notes)
+    task = pod("led-1", {**SPARK, "spark-role": "executor"}, owners=[owner("Pod", "led", uid="uid-led")])
+    found = [RESOLVER.resolve(each, Owners((driver, task), ABOVE)) for each in (driver, task)]
+    assert [(member.app, member.role, member.settled) for member in found] == [
+        (app, "driver", True),
+        (app, "task", True),
+    ]
+    assert found[1].doubts == ()
+
+
+def test_a_task_waits_for_what_its_driver_s_app_waits_for() -> None:
+    """Nobody has looked yet what stands above the driver's Job: the task's app is no more settled than the driver's."""
+    job = owner("Job", "pi", group="batch")
+    driver = pod("led", {**SPARK, "spark-role": "driver"}, owners=[job])
+    task = pod("led-1", {**SPARK, "spark-role": "executor"}, owners=[owner("Pod", "led", uid="uid-led")])
+    assert RESOLVER.resolve(task, Owners((driver, task), unseen=frozenset({job.uid}))).unknown == job
+
+
+def test_pods_that_vouch_for_each_other_vouch_for_nobody() -> None:
+    """Two pods that own each other, with one label: neither joins an app by it."""
+    ring = [
+        pod(name, {**SPARK, "spark-role": "executor"}, owners=[owner("Pod", other, uid=f"uid-{other}")])
+        for name, other in (("a", "b"), ("b", "a"))
+    ]
+    assert {RESOLVER.resolve(each, Owners(ring)).app for each in ring} == {"pod/a", "pod/b"}
 
 
 def test_executor_that_comes_before_its_driver_waits_for_it() -> None:

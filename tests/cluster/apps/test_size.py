@@ -6,18 +6,24 @@ import pytest
 
 from slackwater.errors import InvalidInput
 from slackwater.resources import Resources
-from slackwater_cluster.apps.frameworks import SizeRule, builtin
-from slackwater_cluster.apps.size import announced, from_object, spark_memory
+from slackwater_cluster.apps.frameworks import Framework, builtin
+from slackwater_cluster.apps.size import AppSize, announced, from_object, spark_memory
 
 GIB = 2**30
 
 
-def size_rule(framework: str) -> SizeRule:
-    """The row's own rule."""
+def named(framework: str) -> Framework:
+    """The row of a framework."""
     row = builtin().named(framework)
     assert row is not None
+    return row
+
+
+def stated(framework: str, body: dict[str, Any]) -> AppSize | None:
+    """What an object states by its framework's row."""
+    row = named(framework)
     assert row.size is not None
-    return row.size
+    return from_object(row.size, body, row.driver_names)
 
 
 def template(cpu: str, memory: str) -> dict[str, Any]:
@@ -65,6 +71,25 @@ OBJECTS: dict[str, tuple[str, dict[str, Any], int, Resources]] = {
         },
         4,
         Resources(cpu=3, memory=5 * GIB),
+    ),
+    "ray on groups of hosts": (
+        "ray",
+        {"spec": {"workerGroupSpecs": [{"replicas": 2, "numOfHosts": 4, "template": template("2", "4Gi")}]}},
+        8,
+        Resources(cpu=2, memory=4 * GIB),
+    ),
+    "jobset with a launcher": (
+        "jobset",
+        {
+            "spec": {
+                "replicatedJobs": [
+                    {"name": "launcher", "template": {"spec": {"template": template("1", "1Gi")}}},
+                    {"name": "node", "template": {"spec": {"parallelism": 4, "template": template("2", "4Gi")}}},
+                ]
+            }
+        },
+        4,
+        Resources(cpu=2, memory=4 * GIB),
     ),
     "jobset": (
         "jobset",
@@ -125,7 +150,7 @@ def test_framework_objects_state_the_size(
     framework: str, body: dict[str, Any], tasks: int, request_: Resources
 ) -> None:
     """Counts and templates are where the table says."""
-    size = from_object(size_rule(framework), body)
+    size = stated(framework, body)
     assert size is not None
     assert size.tasks == tasks
     assert dict(size.request) == pytest.approx(dict(request_))
@@ -136,14 +161,14 @@ def test_framework_objects_state_the_size(
 )
 def test_objects_that_say_nothing(body: dict[str, Any]) -> None:
     """Dynamic allocation leaves the count open: then nothing is known, and the app counts as large."""
-    assert from_object(size_rule("spark-operator"), body) is None
+    assert stated("spark-operator", body) is None
 
 
 def test_malformed_template_is_an_error_with_its_path() -> None:
     """A template that is no template names its place."""
     body = {"spec": {"parallelism": 1, "template": {"spec": {"containers": "none"}}}}
     with pytest.raises(InvalidInput, match=r"spec\.template\.spec"):
-        from_object(size_rule("job"), body)
+        stated("job", body)
 
 
 def test_small_heaps_get_the_least_overhead() -> None:

@@ -194,11 +194,13 @@ async def test_unreachable_server_is_waited_out() -> None:
         assert "ClientConnector" in made.health.trouble
 
 
-@pytest.mark.parametrize(
-    "spoilt",
-    [{"spec": {"containers": [{"resources": {"requests": {"cpu": "-1"}}}]}}, {"spec": 7}],
-    ids=["not trimmed", "not decoded"],
-)
+SPOILT: list[dict[str, object]] = [
+    {"spec": {"containers": [{"resources": {"requests": {"cpu": "-1"}}}]}},
+    {"spec": 7},
+]
+
+
+@pytest.mark.parametrize("spoilt", SPOILT, ids=["not trimmed", "not decoded"])
 async def test_an_object_that_became_unreadable_goes_when_it_is_deleted(spoilt: dict[str, object]) -> None:
     """To let go of it its metadata is enough."""
     server = filled(2)
@@ -211,6 +213,19 @@ async def test_an_object_that_became_unreadable_goes_when_it_is_deleted(spoilt: 
         await until(lambda: "last" in told.names())
         assert told.gone == ["p0"]
         assert set(told.names()) == {"p1", "last"}
+        assert len(made.held) == 2
+
+
+@pytest.mark.parametrize("spoilt", SPOILT, ids=["not trimmed", "not decoded"])
+async def test_an_object_that_became_unreadable_stays_as_it_was_at_a_new_list(spoilt: dict[str, object]) -> None:
+    """It is there: what is known of it holds until somebody can read it, or it is deleted."""
+    server = filled(2)
+    async with reflecting(server) as (told, made):
+        await until(lambda: told.syncs == 1 and server.watchers(PATH) == 1)
+        server.put(PATH, {**objects.pod("p0"), **spoilt})
+        server.send(PATH, b'{"type":"MODIF')
+        await until(lambda: told.syncs == 2)
+        assert told.gone == []
         assert len(made.held) == 2
 
 

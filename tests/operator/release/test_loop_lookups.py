@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from slackwater.pools.pools import Category
@@ -62,6 +63,26 @@ def test_size_is_read_from_the_frameworks_object() -> None:
     size = made.cache.views["team/ray/r"].size
     assert size is not None
     assert (size.tasks, size.request["cpu"]) == (5, 2.0)
+
+
+@pytest.mark.parametrize("named", ["v1", "v2beta1", "v9"])
+@pytest.mark.parametrize("served", ["v1", "v2beta1"])
+def test_size_is_asked_for_in_the_version_that_pods_name_then_in_the_table_s(named: str, served: str) -> None:
+    """MPIJobs of the training operator are of v1, those of the MPI operator of v2beta1."""
+    world = enforcing(node("a"))
+    body = {"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 5}}}}
+    world.objects[f"/apis/kubeflow.org/{served}/namespaces/team/mpijobs/m"] = body
+    labels = {
+        "training.kubeflow.org/job-name": "m",
+        "training.kubeflow.org/operator-name": "mpijob-controller",
+        "training.kubeflow.org/job-role": "launcher",
+    }
+    above = msgspec.structs.replace(owned("MPIJob", "m", group="kubeflow.org"), version=named)
+    world.create("launcher", role="driver", labels=labels, owners=[above], gates=(names.GATE, "x"))
+    made = release_loop(world)
+    turn(made, world, 2)
+    size = made.cache.views["team/mpi/m"].size
+    assert (size.tasks if size else None) == (5 if served in (named, "v2beta1") else None)
 
 
 def test_job_whose_pods_are_still_being_made_is_not_small() -> None:
@@ -167,6 +188,29 @@ def test_workers_do_not_wait_for_a_driver_that_their_object_does_not_have(
     world.objects[f"/apis/{path}/namespaces/team/{plural}/fit"] = {"metadata": {"uid": above.uid}, "spec": spec}
     world.cache.learn(above, ())
     pod = world.create("w0", labels=labels, owners=[above])
+    made = release_loop(world)
+    turn(made, world, 3)
+    assert bool(world.pods[pod.uid].node) is goes
+
+
+LEADS = {"jobset.sigs.k8s.io/coordinator": "fit-w-0-0.fit"}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "goes"), [({}, True), (LEADS, False)], ids=["nobody leads", "a coordinator leads"]
+)
+def test_pods_of_a_jobset_without_a_launcher_wait_for_its_coordinator_only(
+    annotations: dict[str, str], goes: bool
+) -> None:
+    """Its object, asked for the sake of a pool, names no launcher: that says nothing of a coordinator."""
+    world = enforcing(node("a"))
+    world.configure("ReservationPool", "pool", queue="default")
+    above = owned("JobSet", "fit", group="jobset.x-k8s.io")
+    body = {"metadata": {"uid": above.uid}, "spec": {"replicatedJobs": [{"name": "w"}]}}
+    world.objects["/apis/jobset.x-k8s.io/v1alpha2/namespaces/team/jobsets/fit"] = body
+    world.cache.learn(above, ())
+    labels = {"jobset.sigs.k8s.io/jobset-name": "fit", "jobset.sigs.k8s.io/replicatedjob-name": "w"}
+    pod = world.create("fit-w-0-1", labels=labels, owners=[above], annotations=annotations)
     made = release_loop(world)
     turn(made, world, 3)
     assert bool(world.pods[pod.uid].node) is goes

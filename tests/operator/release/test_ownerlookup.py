@@ -149,6 +149,47 @@ def test_made_up_groups_cost_no_request_each() -> None:
     assert not cache.index.unknown()
 
 
+VERSIONS = {
+    "/apis": {
+        "groups": [
+            {
+                "name": "kubeflow.org",
+                "preferredVersion": {"version": "v1"},
+                "versions": [{"version": "v1"}, {"version": "v2beta1"}],
+            }
+        ]
+    },
+    "/apis/kubeflow.org/v1": {"resources": [{"kind": "TFJob", "name": "tfjobs", "namespaced": True}]},
+    "/apis/kubeflow.org/v2beta1": {"resources": [{"kind": "MPIJob", "name": "mpijobs", "namespaced": True}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "asked"),
+    [
+        ("MPIJob", "v2beta1", ["v2beta1", "v2beta1/namespaces/team/mpijobs/j"]),
+        ("TFJob", "v2beta1", ["v2beta1", "v1", "v1/namespaces/team/tfjobs/j"]),
+        ("TFJob", "v9", ["v1", "v1/namespaces/team/tfjobs/j"]),
+        ("Other", "v2beta1", ["v2beta1", "v1"]),
+    ],
+    ids=["served there only", "served in the preferred one", "a version not served", "a kind not served"],
+)
+def test_an_owner_is_asked_for_in_the_version_that_its_reference_names(
+    kind: str, version: str, asked: list[str]
+) -> None:
+    """Then in the group's preferred one; a version that a tenant made up costs no request."""
+    cache = memory(held("p", apiVersion=f"kubeflow.org/{version}", kind=kind))
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.json_response(VERSIONS.get(request.path, {"metadata": {"uid": "j-p"}}))
+
+    async def work(session: Session) -> None:
+        await OwnerLookup(session).run(cache)
+
+    assert served(answer, work) == ["/apis", *(f"/apis/kubeflow.org/{path}" for path in asked)]
+    assert not cache.index.unknown()
+
+
 def test_too_many_requests_during_discovery_is_not_remembered() -> None:
     """One 429 used to switch off look-ups of the kind until the next restart."""
     now = [0.0]

@@ -120,7 +120,13 @@ class MixedCluster:
         self.above[gone.uid] = ()
         self.pod("orphan", "team", {**spark, "spark-role": "executor"}, (gone,))
         self.pod("admitted", "team", annotations={names.ADMITTED_ROLE: "driver"})
-        self.pod("daemon", "team", owners=(self.kept("DaemonSet", "d", "apps"),))
+        daemons = (self.kept("DaemonSet", "d", "apps"),)
+        self.pod("daemon", "team", owners=daemons)
+        self.pod("notebook", "team", owners=daemons)
+        self.bind(lambda pod: pod["metadata"]["name"] == "notebook")  # so it is no pod of ours, and owns some
+        notebook = (OwnerRef("Pod", "notebook", "uid-team-notebook", "", controller=True),)
+        self.pod("notebook-exec", "team", {**spark, "spark-app-selector": "nb", "spark-role": "executor"}, notebook)
+        self.pod("notebook-child", "team", owners=notebook)
 
     def pod(
         self,

@@ -107,9 +107,15 @@ LABELS = {
     "spark driver": {"spark-app-selector": "s", "spark-role": "driver"},
     "spark executor": {"spark-app-selector": "s", "spark-role": "executor"},
     "spark-operator": {"sparkoperator.k8s.io/app-name": "s", "spark-role": "connect-server"},
+    "spark-application": {"spark.operator/spark-app-name": "s", "spark-role": "executor"},
     "flink": {"app": "f", "type": "flink-standalone-kubernetes", "component": "taskmanager"},
     "stray component": {"component": "taskmanager"},
     "ray head": {"ray.io/cluster": "r", "ray.io/node-type": "head"},
+    "ray's clean-up": {
+        "ray.io/cluster": "r",
+        "ray.io/node-type": "redis-cleanup",
+        "batch.kubernetes.io/job-name": "j",
+    },
     "submitter": {"ray.io/originated-from-cr-name": "r", "ray.io/originated-from-crd": "RayJob"},
     "mpi": {
         "training.kubeflow.org/job-name": "m",
@@ -119,10 +125,9 @@ LABELS = {
     "tf ps": {"training.kubeflow.org/job-name": "m", "training.kubeflow.org/replica-type": "ps"},
     "trainer": {
         "jobset.sigs.k8s.io/jobset-name": "t",
-        "trainer.kubeflow.org/trainjob-ancestor-step": "trainer",
         "jobset.sigs.k8s.io/replicatedjob-name": "launcher",
     },
-    "jobset": {"jobset.sigs.k8s.io/jobset-name": "t", "jobset.sigs.k8s.io/replicatedjob-name": "launcher"},
+    "jobset": {"jobset.sigs.k8s.io/jobset-name": "t", "jobset.sigs.k8s.io/replicatedjob-name": "w"},
     "lws": {
         "leaderworkerset.sigs.k8s.io/name": "l",
         "leaderworkerset.sigs.k8s.io/group-index": "0",

@@ -85,6 +85,10 @@ class AppHistory:
         """Whether the app has a driver, or waits for the one that its framework's apps have."""
         if each.led or not each.has_driver:
             return each.led
+        # Who is neither driver nor task waits for nobody: KubeRay's clean-up comes after the head.
+        waiting = [group.role for group in each.groups if group.held]
+        if waiting and all(role is Role.UNKNOWN for role in waiting):
+            return False
         return not self.driverless and driver_awaited(seen=self.led, first_task=each.first_task, now=now)
 
     def complete(self, each: AppView, now: float) -> bool:

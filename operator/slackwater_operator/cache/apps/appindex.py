@@ -38,12 +38,15 @@ class Pod:
 
 
 class AppIndex:
-    """All managed pods by app. `dirty` are the apps of which a pod changed since somebody emptied it."""
+    """All managed pods by app. `dirty` are the apps of which a pod changed since somebody emptied it.
+
+    Pods of managed namespaces that are not ours, such as a DaemonSet's, are known as owners of others only.
+    """
 
     def __init__(self, governance: Governance, table: FrameworkTable | None = None) -> None:
         self.index = PodIndex(governance, table)
         self.dirty: set[Key] = set()
-        self._manages = governance.manages
+        self._governance = governance
         self._members: dict[str, Member] = {}
         self._apps: dict[Key, dict[str, None]] = {}
 
@@ -52,13 +55,15 @@ class AppIndex:
 
     def set(self, pod: PodRecord) -> None:
         """Take in a pod that is new or changed."""
-        if not self._manages(pod):
+        if not self._governance.managed(pod.namespace):
             self.drop(pod)
             return
         before = self.index.pods.get(pod.uid)
         if before is not None and before.namespace != pod.namespace:  # no API server gives a uid twice
             self.drop(before)
         others = self.index.set_pod(pod)
+        if not self._governance.manages(pod):
+            self._leave(pod.namespace, pod.uid)
         for each in (pod, *others):
             self._place(each)
 
@@ -67,7 +72,6 @@ class AppIndex:
         known = self.index.pods.get(pod.uid, pod)
         others = self.index.drop_pod(known)
         self._leave(known.namespace, pod.uid)
-        self._members.pop(pod.uid, None)
         for each in others:
             self._place(each)
 
@@ -107,11 +111,11 @@ class AppIndex:
 
     def pod(self, uid: str) -> PodRecord | None:
         """A managed pod."""
-        return self.index.pods.get(uid)
+        return self.index.pods.get(uid) if uid in self._members else None
 
     def pods(self) -> Iterable[PodRecord]:
         """All managed pods."""
-        return self.index.pods.values()
+        return [self.index.pods[uid] for uid in self._members]
 
     def members(self, key: Key) -> Iterable[str]:
         """The uids of an app's pods."""
@@ -127,7 +131,7 @@ class AppIndex:
 
     def _place(self, pod: PodRecord) -> None:
         """Put a pod into the app it belongs to now."""
-        if pod.uid not in self.index.pods:
+        if pod.uid not in self.index.pods or not self._governance.manages(pod):
             return
         member = self.index.member(pod)
         known = self._members.get(pod.uid)
@@ -139,7 +143,7 @@ class AppIndex:
         self.dirty.add(key)
 
     def _leave(self, namespace: str, uid: str) -> None:
-        known = self._members.get(uid)
+        known = self._members.pop(uid, None)
         if known is None:
             return
         key = (namespace, known.app)

@@ -38,6 +38,7 @@ class AppView:
     named_by_driver: bool = False  # tasks may be labelled with another name
     framework: str = ""
     owner: str = ""
+    owner_version: str = ""  # of the API in which its pods name that owner
     job: str = ""  # the Job that makes tasks of it; one that makes drivers only says nothing of tasks
     submitted: float = 0.0
     priority: int = 0
@@ -167,17 +168,20 @@ class _Identity(TypedDict):
     named_by_driver: bool
     series: str
     owner: str
+    owner_version: str
     job: str
 
 
 def _identity(pods: Sequence[Pod]) -> _Identity:
     """What the app is called, and what stands above its pods; the oldest that knows it says so."""
     naming = _naming(pods)
+    owned = next((pod.member for pod in pods if pod.member.owner), None)
     return _Identity(
         name=naming.member.name if naming else "",
         named_by_driver=naming is not None and naming.role is Role.DRIVER,
         series=naming.member.series if naming else "",
-        owner=next((pod.member.owner for pod in pods if pod.member.owner), ""),
+        owner=owned.owner if owned else "",
+        owner_version=owned.version if owned else "",
         job=next((name for pod in pods if pod.role is not Role.DRIVER and (name := _job(pod))), ""),
     )
 

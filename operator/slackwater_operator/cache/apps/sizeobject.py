@@ -24,3 +24,11 @@ def name(each: AppView, row: Framework | None) -> str:
     if above == row.size.kind:
         return owner
     return each.app.split("/")[1] if "/" in each.app else each.app
+
+
+def versions(each: AppView, row: Framework) -> list[str]:
+    """In which versions of its API to ask for that object: as the app's pods name it, then as the table does."""
+    if row.size is None:
+        return []
+    named = each.owner_version if row.name != JOB and each.owner.partition("/")[0] == row.size.kind else ""
+    return list(dict.fromkeys(version for version in (named, row.size.version) if version))

@@ -52,6 +52,25 @@ def test_pods_that_do_not_count_are_left_out() -> None:
     assert apps(found) == {}
 
 
+def test_a_pod_that_does_not_count_is_known_as_the_owner_of_others() -> None:
+    """A notebook that a DaemonSet runs is no pod of ours; the executors that it owns are one app, in whatever order."""
+    daemons = owner("DaemonSet", "notebooks", group="apps")
+    notebook = pod("nb", owners=[daemons], node="n")
+    spark = {"spark-app-selector": "s", "spark-role": "executor"}
+    task = pod("exec", spark, owners=[owner("Pod", "nb", uid="uid-nb")])
+    for order in ((notebook, task), (task, notebook), (pod("nb", gates=(names.GATE,)), task, notebook)):
+        found = index()
+        for each in order:
+            found.set(each)
+        found.learn(daemons, ())
+        assert apps(found) == {"spark/s@nb": ["exec"]}
+        assert found.pod("uid-nb") is None
+        assert [each.name for each in found.pods()] == ["exec"]
+        found.drop(notebook)
+        found.drop(task)
+        assert not found.index.pods
+
+
 def test_owner_found_later_moves_the_pod_to_its_app() -> None:
     """A JobSet above the Job: unknown at first, asked for, learned."""
     found = index()

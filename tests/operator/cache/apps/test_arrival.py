@@ -159,6 +159,40 @@ def test_a_driver_that_was_seen_is_waited_for() -> None:
     assert running(world) == {"again", "w0"}
 
 
+RAY = {"ray.io/cluster": "rc", "ray.io/is-ray-node": "yes"}
+CLEANUP = {**RAY, "ray.io/node-type": "redis-cleanup", "batch.kubernetes.io/job-name": "rc-redis-cleanup"}
+
+
+def test_who_is_no_task_waits_for_no_driver() -> None:
+    """KubeRay cleans up Redis in a pod of a deleted cluster, whose head never returns."""
+    world = enforcing(node("a"))
+    operator = world.operator()
+    cluster, job = owned("RayCluster", "rc", group="ray.io"), owned("Job", "rc-redis-cleanup", group="batch")
+    head = world.create("head", role="driver", labels={**RAY, "ray.io/node-type": "head"}, owners=[cluster])
+    worker = world.create("w0", role="task", labels={**RAY, "ray.io/node-type": "worker"}, owners=[cluster])
+    play(world, operator, 10)
+    assert running(world) == {"head", "w0"}
+    world.delete(world.pods[head.uid])
+    world.change(worker.uid, deleted=world.now)
+    world.create("cleanup", role="unknown", labels=CLEANUP, owners=[job])
+    world.cache.learn(job, (cluster,))
+    play(world, operator, 10)
+    assert "cleanup" in running(world), "nor for the end of a worker"
+
+
+def test_executors_of_a_driver_that_has_an_owner_wait_for_nobody() -> None:
+    """Driver and executors are one app, whoever made the driver."""
+    world = enforcing(node("a"))
+    operator = world.operator()
+    flow, spark = owned("Workflow", "flow", group="argoproj.io"), {"spark-app-selector": "s"}
+    driver = world.create("driver", role="driver", labels={**spark, "spark-role": "driver"}, owners=[flow])
+    world.cache.learn(flow, ())
+    play(world, operator, 10)
+    world.create("e0", labels={**spark, "spark-role": "executor"}, owners=[owned("Pod", "driver", driver.uid)])
+    play(world, operator, 10)
+    assert running(world) == {"driver", "e0"}
+
+
 # -- gangs ------------------------------------------------------------------------------------------------------------
 
 GANG = {names.GANG: "true", names.TASKS: "4"}
