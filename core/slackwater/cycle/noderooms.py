@@ -9,7 +9,8 @@ larger pods stay whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -117,9 +118,11 @@ class NodeRooms:
         """The names of the nodes that have."""
         return [self.names[row] for row in np.flatnonzero(self._fits[shape]).tolist()]
 
-    def take(self, shape: int, barred: Mask | None = None) -> int:
-        """Give one pod of the shape its room; the row, or −1 where no node has any."""
+    def take(self, shape: int, barred: Mask | None = None, *, spread: bool = False) -> int:
+        """Give one pod of the shape its room; the row, or −1 where no node has any. `spread`: where most is left."""
         slack = self._slack(shape)
+        if spread:
+            slack = np.where(self._fits[shape], -slack, np.inf)
         row = int(np.argmin(slack if barred is None else np.where(barred, np.inf, slack))) if slack.size else -1
         if row < 0 or not self._fits[shape, row] or (barred is not None and barred[row]):
             return -1
@@ -128,38 +131,64 @@ class NodeRooms:
         self._renew(row)
         return row
 
-    def take_all(self, wanted: Sequence[tuple[int, int]]) -> bool:
-        """Give so many pods of each shape their room, or none of them any."""
-        before = self._state()
-        if self.take_most(wanted) == sum(count for _, count in wanted):
-            return True
-        self._restore(before)
-        return False
+    def take_all(self, wanted: Sequence[tuple[int, int]]) -> list[list[int]] | None:
+        """Give so many pods of each shape their room, or none of them any; the rows of each shape's pods.
+
+        Several ways to pack them are tried where their shapes differ. That is no proof that there is none.
+        """
+        for order, spread in self._packings(wanted):
+            before = self._state()
+            rows = self._pack(wanted, order, spread=spread)
+            if all(len(found) == count for found, (_, count) in zip(rows, wanted, strict=True)):
+                return rows
+            self._restore(before)
+        return None
 
     def holds_all(self, wanted: Sequence[tuple[int, int]]) -> bool:
         """Whether so many pods of each shape would all find room."""
         before = self._state()
-        found = self.take_all(wanted)
+        found = self.take_all(wanted) is not None
         self._restore(before)
         return found
 
     def seats(self, wanted: Sequence[tuple[int, int]]) -> list[int]:
         """How many of so many pods of each shape would find room together."""
         before = self._state()
-        found = [sum(self.take(shape) >= 0 for _ in range(count)) for shape, count in wanted]
+        found = self.take_most(wanted)
         self._restore(before)
         return found
 
-    def take_most(self, wanted: Sequence[tuple[int, int]]) -> int:
-        """Give as many of these pods their room as find any; returns how many."""
-        taken = 0
-        # The rarest first: they have the fewest nodes to choose from.
-        for shape, count in sorted(wanted, key=lambda each: int(self._counts[each[0]])):
-            for _ in range(count):
-                if self.take(shape) < 0:
-                    break
-                taken += 1
-        return taken
+    def take_most(self, wanted: Sequence[tuple[int, int]]) -> list[int]:
+        """Give as many of these pods their room as find any; returns how many of each shape."""
+        order, spread = next(self._packings(wanted))
+        return [len(rows) for rows in self._pack(wanted, order, spread=spread)]
+
+    def _packings(self, wanted: Sequence[tuple[int, int]]) -> Iterator[tuple[list[int], bool]]:
+        """Orders in which these pods take their room, and whether they fill nodes or spread over them.
+
+        The rarest first: they have the fewest nodes to choose from. Of equally rare ones the largest, because small
+        ones still fit beside them; else the largest of all first. Equal pods fit in any order, or in none.
+        """
+        rarest = sorted(range(len(wanted)), key=lambda at: (self._counts[wanted[at][0]], -self._size(wanted[at][0])))
+        yield rarest, False
+        if len({shape for shape, _ in wanted}) > 1:
+            yield rarest, True
+            largest = sorted(rarest, key=lambda at: -self._size(wanted[at][0]))
+            if largest != rarest:
+                yield from ((largest, False), (largest, True))
+
+    def _pack(self, wanted: Sequence[tuple[int, int]], order: Iterable[int], *, spread: bool) -> list[list[int]]:
+        """Give pods their room in this order, as far as there is any; the rows of each shape's pods."""
+        found: list[list[int]] = [[] for _ in wanted]
+        for at in order:
+            shape, count = wanted[at]
+            while len(found[at]) < count and (row := self.take(shape, spread=spread)) >= 0:
+                found[at].append(row)
+        return found
+
+    def _size(self, shape: int) -> float:
+        """What a pod of the shape takes of the nodes' mean, by the kind of which it takes most."""
+        return max([asked / mean for asked, mean in zip(self._amounts[shape], self._mean, strict=True)], default=0.0)
 
     def _state(self) -> tuple[Floats, Floats, Mask, NDArray[np.intp]]:
         return self.room.copy(), self.native.copy(), self._fits.copy(), self._counts.copy()
@@ -213,6 +242,13 @@ class NodeRooms:
         room, scale, fits = self.room[row].tolist(), self._scale[row].tolist(), self._fits[:, row].tolist()
         for shape, slack in self._slacks.items():
             slack[row] = _share(room, self._amounts[shape], scale) if fits[shape] else np.inf
+
+    @cached_property
+    def _mean(self) -> list[float]:
+        """What a node has of each kind on average; next to nothing is nothing."""
+        mean = self._table.total.mean(axis=0) if len(self._table) else np.ones(len(self.kinds))
+        found: list[float] = np.where(mean > TOLERANCE, mean, _NO_SHARE).tolist()
+        return found
 
     # ---- ever -----------------------------------------------------------------------------------------------------
 

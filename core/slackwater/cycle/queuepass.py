@@ -42,7 +42,8 @@ class Release(NamedTuple):
     avoid: tuple[str, ...] = ()  # nodes that tasks need: a driver must not be placed there …
     spare: tuple[str, ...] = ()  # … but for these of them, if no other has the memory that its likes came to use
     queue: str = ""  # of its app
-    gang: bool = False  # its app goes as a whole or not at all
+    gang: bool = False  # its app goes as a whole or not at all …
+    node: str = ""  # … and fits here beside the others of it, if they find no nodes otherwise
 
     @property
     def driver(self) -> bool:
@@ -316,4 +317,5 @@ def _release_of(pick: Pick) -> Release:
         spare=pick.spare,
         queue=app.queue,
         gang=app.gang,
+        node=pick.node,
     )

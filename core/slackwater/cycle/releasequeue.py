@@ -110,9 +110,11 @@ class ReleaseQueue:
         slots = sum(self._left[row] * self.rows[row].slots for row in members)
         if not members or self.lacking_together(app) is not None or slots > self.headroom(members[0]) + TOLERANCE:
             return []
-        if not self._rooms.take_all([(self.rows[row].shape, self._left[row]) for row in members]):
+        nodes = self._rooms.take_all([(self.rows[row].shape, self._left[row]) for row in members])
+        if nodes is None:
             return []
-        return [self._picked(row, placed=True) for row in members for _ in range(self._left[row])]
+        names = self._rooms.names if self._rooms.known else [""] * len(self._rooms.names)
+        return [self._picked(row, names[node]) for row, found in zip(members, nodes, strict=True) for node in found]
 
     def lend(self, headroom: Mapping[Category, float]) -> None:
         """What is left of the room is for whoever is there: pools close no more than this."""
@@ -159,23 +161,24 @@ class ReleaseQueue:
         """Slots left in the pool of this row; infinite without a pool."""
         return self._headroom[self.rows[row].category]
 
-    def _picked(self, row: int, *, placed: bool = False) -> Pick:
+    def _picked(self, row: int, node: str | None = None) -> Pick:
+        """One pod of the row goes. One of a gang has its room already, on this node; "": nobody knows which."""
         candidate = self.rows[row]
         if candidate.app.id in self._bare:
             self._bare.discard(candidate.app.id)
             for each in self._members[candidate.app.id]:
                 self._rank[each] = self._ranks(self.rows[each])
-        nodes = () if placed else self._seat(candidate, self._rooms)
+        avoid, spare = self._seat(candidate, self._rooms) if node is None else ((), ())
         uid = candidate.group.held[self._taken[row]]
-        pick = Pick(candidate, uid, self._urgency[row], self._align[row], *nodes)
+        pick = Pick(candidate, uid, self._urgency[row], self._align[row], avoid, spare, node or "")
         self._take(row)
         return pick
 
-    def _seat(self, candidate: ReleaseCandidate, rooms: NodeRooms) -> tuple[tuple[str, ...], ...]:
+    def _seat(self, candidate: ReleaseCandidate, rooms: NodeRooms) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Give a pod its room; returns the nodes that it must not be placed on, and those of them it may at need."""
         if not candidate.group.driver or self._driver_nodes is None:
             rooms.take(candidate.shape)
-            return ()
+            return (), ()
         bars = self._bars(candidate.app.id, candidate.group.request)
         row = rooms.take(candidate.shape, bars.costly if rooms.fits(candidate.shape, bars.costly) else bars.barred)
         self._driver_nodes.take(row, candidate.group.request)
