@@ -9,13 +9,14 @@ larger pods stay whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from slackwater.cycle.feasibility import reachable
+from slackwater.cycle.packing import PodSize, packed
 from slackwater.cycle.snapshot import PodGroup, Queue, Snapshot
 from slackwater.nodetable import NodeTable
 from slackwater.resources import NOTHING, Resources, holding, needed, places
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 # What a kind that a node has nothing of is divided by: whatever is left of it is no share of the node.
 _NO_SHARE = 1e300
+
+# Where pods of several sizes fit together is searched for as long as a round has time for: pods × nodes, steps back.
+SEARCHED, STEPS = 4096, 200
 
 
 class _Key(NamedTuple):
@@ -126,23 +130,27 @@ class NodeRooms:
         row = int(np.argmin(slack if barred is None else np.where(barred, np.inf, slack))) if slack.size else -1
         if row < 0 or not self._fits[shape, row] or (barred is not None and barred[row]):
             return -1
+        self._charge(shape, row)
+        return row
+
+    def _charge(self, shape: int, row: int) -> None:
         self.room[row] -= self._asked[shape]
         self.native[row] -= self._natives[shape]
         self._renew(row)
-        return row
 
     def take_all(self, wanted: Sequence[tuple[int, int]]) -> list[list[int]] | None:
         """Give so many pods of each shape their room, or none of them any; the rows of each shape's pods.
 
-        Several ways to pack them are tried where their shapes differ. That is no proof that there is none.
+        Equal pods fit in any order, or in none. Where they differ, several ways to pack them are tried.
         """
-        for order, spread in self._packings(wanted):
+        mixed = len({shape for shape, _ in wanted}) > 1
+        for spread in (False, True) if mixed else (False,):
             before = self._state()
-            rows = self._pack(wanted, order, spread=spread)
+            rows = self._pack(wanted, spread=spread)
             if all(len(found) == count for found, (_, count) in zip(rows, wanted, strict=True)):
                 return rows
             self._restore(before)
-        return None
+        return self._searched(wanted) if mixed else None
 
     def holds_all(self, wanted: Sequence[tuple[int, int]]) -> bool:
         """Whether so many pods of each shape would all find room."""
@@ -160,31 +168,42 @@ class NodeRooms:
 
     def take_most(self, wanted: Sequence[tuple[int, int]]) -> list[int]:
         """Give as many of these pods their room as find any; returns how many of each shape."""
-        order, spread = next(self._packings(wanted))
-        return [len(rows) for rows in self._pack(wanted, order, spread=spread)]
+        return [len(rows) for rows in self._pack(wanted)]
 
-    def _packings(self, wanted: Sequence[tuple[int, int]]) -> Iterator[tuple[list[int], bool]]:
-        """Orders in which these pods take their room, and whether they fill nodes or spread over them.
-
-        The rarest first: they have the fewest nodes to choose from. Of equally rare ones the largest, because small
-        ones still fit beside them; else the largest of all first. Equal pods fit in any order, or in none.
-        """
-        rarest = sorted(range(len(wanted)), key=lambda at: (self._counts[wanted[at][0]], -self._size(wanted[at][0])))
-        yield rarest, False
-        if len({shape for shape, _ in wanted}) > 1:
-            yield rarest, True
-            largest = sorted(rarest, key=lambda at: -self._size(wanted[at][0]))
-            if largest != rarest:
-                yield from ((largest, False), (largest, True))
-
-    def _pack(self, wanted: Sequence[tuple[int, int]], order: Iterable[int], *, spread: bool) -> list[list[int]]:
-        """Give pods their room in this order, as far as there is any; the rows of each shape's pods."""
+    def _pack(self, wanted: Sequence[tuple[int, int]], *, spread: bool = False) -> list[list[int]]:
+        """Give pods their room one after the other, as far as there is any; the rows of each shape's pods."""
         found: list[list[int]] = [[] for _ in wanted]
-        for at in order:
+        for at in self._hardest(wanted):
             shape, count = wanted[at]
             while len(found[at]) < count and (row := self.take(shape, spread=spread)) >= 0:
                 found[at].append(row)
         return found
+
+    def _searched(self, wanted: Sequence[tuple[int, int]]) -> list[list[int]] | None:
+        """The same for a few pods and nodes, looked for in other ways still."""
+        pods = [at for at in self._hardest(wanted) for _ in range(wanted[at][1])]
+        rows = np.flatnonzero(self._fits[[shape for shape, _ in wanted]].any(axis=0))
+        if len(pods) * len(rows) > SEARCHED:
+            return None
+        sizes = [
+            PodSize(
+                np.concatenate([self._asked[shape], self._natives[shape]]),
+                np.concatenate([self._needed[shape], self._needed_native[shape]]),
+                self._fits[shape, rows],
+            )
+            for shape, _ in wanted
+        ]
+        left, share = np.concatenate([self.room, self.native], axis=1)[rows], 1 / self._scale[rows]
+        places = packed(left, share, [sizes[at] for at in pods], STEPS)
+        found: list[list[int]] = [[] for _ in wanted]
+        for at, place in zip(pods, places or (), strict=bool(places)):
+            found[at].append(int(rows[place]))
+            self._charge(wanted[at][0], int(rows[place]))
+        return found if places else None
+
+    def _hardest(self, wanted: Sequence[tuple[int, int]]) -> list[int]:
+        """The rarest first: they have the fewest nodes to choose from. Then the largest: small ones fit beside them."""
+        return sorted(range(len(wanted)), key=lambda at: (self._counts[wanted[at][0]], -self._size(wanted[at][0])))
 
     def _size(self, shape: int) -> float:
         """What a pod of the shape takes of the nodes' mean, by the kind of which it takes most."""

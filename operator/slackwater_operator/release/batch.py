@@ -54,9 +54,7 @@ def steerable(snapshot: Snapshot, releases: Iterable[Release]) -> set[str]:
     return {each.uid for each in releases if not (each.driver or each.avoid or each.gang or each.queue in chosen)}
 
 
-def beside(
-    chosen: Iterable[Release], wishes: Iterable[PlaceRequest], refused: Container[str]
-) -> list[PlaceRequest]:
+def beside(chosen: Iterable[Release], wishes: Iterable[PlaceRequest], refused: Container[str]) -> list[PlaceRequest]:
     """Pods of gangs of which one was refused, each with the node where the round found room for it beside the others.
 
     Placement looks at one pod after the other: of pods of several sizes it may give one the node that another needs.

@@ -31,7 +31,17 @@ from slackwater_operator.cache.refusals import AwaitedRoom
 from slackwater_operator.cache.rooms import Rooms
 from slackwater_operator.cache.snapshot import take_snapshot
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.release.batch import GROWN, LIFTED, NOMINATED, STEERED, Handover, batch, beside, moves, steerable
+from slackwater_operator.release.batch import (
+    GROWN,
+    LIFTED,
+    NOMINATED,
+    STEERED,
+    Handover,
+    batch,
+    beside,
+    moves,
+    steerable,
+)
 from slackwater_operator.release.extenderclient import (
     DegradedMode,
     Placement,

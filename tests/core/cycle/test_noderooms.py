@@ -28,6 +28,8 @@ FITTING: dict[str, tuple[list[float], Sizes]] = {
     "large ones before small ones": ([16, 16, 16], ((2, 4), (3, 12))),
     "large ones need the nodes that they just fill": ([10, 6], ((2, 5), (1, 6))),
     "large ones side by side leave too little": ([13, 13], ((2, 5), (4, 4))),
+    "large ones leave the small node to small ones": ([12, 8], ((2, 4), (2, 5))),
+    "each node its own mixture": ([10, 9, 8, 12], ((2, 5), (3, 7), (1, 4))),
     "three sizes": ([16, 16], ((2, 1), (2, 5), (2, 10))),
 }
 
