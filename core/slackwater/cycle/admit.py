@@ -119,9 +119,19 @@ class AdmissionRound:
         """Slots each pool has left for pods of started apps; None where no pool guards the queue."""
         return None if self._slots is None else self._slots.headroom()
 
-    def owners_headroom(self) -> dict[Category, float]:
-        """Slots each side may take beyond the border: all of them, but for bounds that an owner wrote (delta)."""
-        return dict.fromkeys(Category, math.inf) if self._slots is None else self._slots.owners_headroom()
+    def owners_headroom(self, portion: Callable[[Category], float]) -> dict[Category, float]:
+        """Slots each side may take beyond the border: all of them, but for bounds that an owner wrote (delta).
+
+        `portion`: slots of what of a side would go first.
+        """
+        return dict.fromkeys(Category, math.inf) if self._slots is None else self._slots.owners_headroom(portion)
+
+    def owners_bound(self, kind: Category) -> dict[str, float]:
+        """What an owner's bound leaves to a side, of how many slots, and how many of these pods hold, in numbers."""
+        if self._slots is None:
+            return {"size": math.inf, "tot": math.inf, "occupied": 0.0}
+        tot = self._slots.pool.tot
+        return {"size": tot * self._slots.owners_share(kind), "tot": tot, "occupied": self._slots.taken(kind)}
 
     # ---- the tests -------------------------------------------------------------------------------------------------
 

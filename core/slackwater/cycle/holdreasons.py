@@ -10,7 +10,6 @@ from slackwater.cycle.podline.readiness import readiness
 from slackwater.cycle.queuepass import Lane
 from slackwater.cycle.releasequeue import ReleaseQueue
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
-from slackwater.pools.pools import Category
 
 
 def verdicts(snapshot: Snapshot, lanes: Sequence[Lane], flight: int) -> dict[str, Verdict]:
@@ -132,7 +131,7 @@ def _crowded(app: App, lane: Lane, row: int, flight: int, window: int) -> Verdic
         return Verdict(app.id, WaitReason.WHOLE, {"queue": queue, "kind": kind, "free": free, "ask": ask})
     need = lane.admission.sizes[app.id].held if app.gang else line.rows[row].slots
     if need > line.headroom(row):
-        return _closed(app, lane, row, need)
+        return _closed(app, lane, need)
     if app.gang and (flight < window or not seated):
         return Verdict(app.id, WaitReason.SCATTERED, {"queue": queue, "count": app.held_pods})
     return Verdict(app.id, WaitReason.WINDOW, {"flight": flight, "window": window})
@@ -155,17 +154,8 @@ def _not_yet(app: App, held: Sequence[PodGroup], queue: Queue) -> Verdict:
     return Verdict(app.id, WaitReason.PARENTS, {"stage": first.stage, "level": first.level})
 
 
-def _closed(app: App, lane: Lane, row: int, need: float) -> Verdict:
+def _closed(app: App, lane: Lane, need: float) -> Verdict:
     """An owner's bound of delta keeps the room for the other side."""
-    pool, kind = lane.pool, lane.admission.sizes[app.id].category
-    tot = pool.tot if pool else 0.0
-    share = 1.0 if pool is None else (pool.high if kind is Category.SMALL else 1 - pool.low)
-    size = tot * share
-    numbers = {
-        "category": kind.name.lower(),
-        "size": size,
-        "tot": tot,
-        "occupied": size - lane.line.headroom(row),
-        "need": need,
-    }
+    kind = lane.admission.sizes[app.id].category
+    numbers = {"category": kind.name.lower(), **lane.admission.owners_bound(kind), "need": need}
     return Verdict(app.id, WaitReason.POOL, numbers)

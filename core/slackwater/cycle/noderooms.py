@@ -133,6 +133,13 @@ class NodeRooms:
         self._charge(shape, row)
         return row
 
+    def take_on(self, shape: int, node: str) -> None:
+        """The same on a node that was found before; "": on any."""
+        if node:
+            self._charge(shape, self._table.index[node])
+        else:
+            self.take(shape)
+
     def _charge(self, shape: int, row: int) -> None:
         self.room[row] -= self._asked[shape]
         self.native[row] -= self._natives[shape]

@@ -100,18 +100,21 @@ def _line(
     bounded: bool,
     free: Resources | None = None,
 ) -> ReleaseQueue:
-    return ReleaseQueue(
+    line = ReleaseQueue(
         queue,
         [candidate for app in apps for candidate in candidates(app, admission)],
         rooms=rooms,
         driver_nodes=admission.driver_nodes if not admission.grows else None,
         free=free,
         spent=admission.spent,
-        headroom=admission.headroom() if bounded else admission.owners_headroom(),
+        headroom=admission.headroom() if bounded else None,
         shares=admission.shares,
         alpha=_alpha(snapshot, apps),
         preference=snapshot.preference,
     )
+    if not bounded:
+        line.lend(admission.owners_headroom(line.portion))
+    return line
 
 
 def candidates(app: App, admission: AdmissionRound) -> Iterable[ReleaseCandidate]:
@@ -198,7 +201,7 @@ def _lend(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None) -> No
     """The second pass: pods of started apps, of this priority at the least, beyond their pool's border."""
     pooled = [each for each in lanes if each.pool is not None]
     for each in pooled:
-        each.line.lend(each.admission.owners_headroom())
+        each.line.lend(each.admission.owners_headroom(each.line.portion))
     _pass(pooled, window, least)
 
 

@@ -107,8 +107,9 @@ class ReleaseQueue:
     def gang(self, app: str) -> list[Pick]:
         """All held pods of an app at once, or none of them."""
         members = self._members.get(app, [])
-        slots = sum(self._left[row] * self.rows[row].slots for row in members)
-        if not members or self.lacking_together(app) is not None or slots > self.headroom(members[0]) + TOLERANCE:
+        if not members or self.lacking_together(app) is not None:
+            return []
+        if self._whole(members[0]) > self.headroom(members[0]) + TOLERANCE:
             return []
         nodes = self._rooms.take_all([(self.rows[row].shape, self._left[row]) for row in members])
         if nodes is None:
@@ -122,6 +123,30 @@ class ReleaseQueue:
         self._going = list(range(len(self._requests)))
         self._open = self._pickable()
         self._index = None
+
+    def portion(self, kind: Category) -> float:
+        """Slots of what of a side goes first and could go now: a task rather than a driver, then what takes least.
+
+        A gang goes as a whole.
+        """
+        mine = [(row, c) for row, c in enumerate(self.rows) if self._left[row] and c.category is kind]
+        turns = sorted((-c.app.priority, c.group.driver, self._whole(row), row) for row, c in mine)
+        return next((slots for *_, slots, row in turns if self._could_go(row)), 0.0)
+
+    def _whole(self, row: int) -> float:
+        """Slots of what is released at once: one pod of the row, or all of its gang."""
+        candidate = self.rows[row]
+        if not candidate.app.gang:
+            return candidate.slots
+        return sum(self._left[each] * self.rows[each].slots for each in self._members[candidate.app.id])
+
+    def _could_go(self, row: int) -> bool:
+        """Whether there is room for that."""
+        app = self.rows[row].app
+        if not app.gang:
+            return self.fits(row) and self.seated(row)
+        wanted = [(self.rows[each].shape, self._left[each]) for each in self._members[app.id]]
+        return self.lacking_together(app.id) is None and self._rooms.holds_all(wanted)
 
     def _pickable(self) -> list[int]:
         """Rows with pods left that go one by one; gangs go whole."""

@@ -32,6 +32,7 @@ from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.podline.readiness import readiness
 from slackwater.cycle.queuepass import by_group
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
+from slackwater.pools.pools import Category
 from slackwater.resources import NOTHING, Resources
 from slackwater.validation import TOLERANCE
 
@@ -229,4 +230,11 @@ class _Holds:
         size = self.admission.sizes[app.id]
         index = next(at for at, each in enumerate(app.groups) if each.key == group.key)
         need = size.held if app.gang else size.slots[index]
-        return need > self.admission.owners_headroom()[size.category] + TOLERANCE
+        # Of a side of which no task runs it may go, unless something else of it did.
+        first = 0.0 if self._went(size.category) else need
+        return need > self.admission.owners_headroom(lambda _: first)[size.category] + TOLERANCE
+
+    def _went(self, kind: Category) -> bool:
+        """Whether the round released something of a side."""
+        mine = [app for app in self.apps if self.admission.sizes[app.id].category is kind]
+        return any(app.held_pods < self.before[app.id].held_pods for app in mine)
