@@ -66,7 +66,7 @@ class AdmissionRound:
         self._shares = FairShares(queue, self.running)
         self._order = AppLine(queue, self.sizes, self._shares, snapshot.now, snapshot.patience)
         self.budget = DriverBudget(snapshot, queue, self.running, self.sizes, driver_nodes)
-        self.assembly = Assembly(rooms, driver_nodes, self.shapes, snapshot.now, snapshot.patience)
+        self.assembly = Assembly(rooms, driver_nodes, self.shapes, queue, snapshot.now, snapshot.patience)
         self._slots = PoolSlots(pool, self.sizes, self.apps, self.running, driver_nodes.serves) if pool else None
         # Slots of what was released in this round.
         self.spent = self._slots.spent if self._slots else dict.fromkeys(Category, 0.0)
@@ -311,7 +311,7 @@ class AdmissionRound:
     def overdue(self, started: Iterable[App]) -> Iterable[App]:
         """Apps that have waited longer than patience, in order; room is kept for the first that fits nowhere."""
         for app in (*(each for each in started if idle(each)), *self.line):
-            if self.assembly.deadline(app) is not None and not app.paused and self.infeasible(app) is None:
+            if self.assembly.may_claim(app) and self.infeasible(app) is None:
                 yield app
 
 

@@ -67,14 +67,16 @@ def _going(app: App, count: int, grown: int) -> Verdict:
 
 
 def _kept(verdict: Verdict, lane: Lane) -> Verdict | None:
-    """An app that only waits behind others, while one of them has room kept for it: say so, with the deadline."""
-    return _assembling(verdict, lane) if verdict.reason is WaitReason.BEHIND else None
+    """An app that only waits behind one for which room is kept: say so, with the deadline."""
+    claimant = lane.admission.assembly.app
+    ahead = claimant is not None and verdict.numbers.get("ahead") == claimant.id
+    return _assembling(verdict, lane) if verdict.reason is WaitReason.BEHIND and ahead else None
 
 
 def _assembling(verdict: Verdict, keeper: Lane) -> Verdict | None:
     """Room is kept for another app of the keeper's queue, until its deadline; None where none is."""
     claimant = keeper.admission.assembly.app
-    if claimant is None or claimant.id == verdict.app:
+    if claimant is None or claimant.id == verdict.app or not keeper.admission.assembly.keeps:
         return None
     until = keeper.admission.assembly.deadline(claimant)
     if until is None:

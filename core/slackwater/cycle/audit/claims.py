@@ -29,7 +29,7 @@ from slackwater.cycle.audit.waitingpods import occupy
 from slackwater.cycle.cycle import Round
 from slackwater.cycle.drivernodes import OWN, DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.podline.readiness import readiness
+from slackwater.cycle.podline.readiness import lacking_room, readiness
 from slackwater.cycle.queuepass import by_group
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.pools.pools import Category
@@ -206,7 +206,9 @@ class _Holds:
             for each in (*self.apps, *others)
             if each.id != app.id and each.priority >= app.priority and each.held_pods
         ]
-        return next((each for each in waiting if self.admission.assembly.deadline(each) is not None), None)
+        queues = {queue.name: queue for queue in self.snapshot.queues}
+        overdue = (each for each in waiting if self.admission.assembly.deadline(each) is not None)
+        return next((each for each in overdue if lacking_room(self.before[each.id], queues[each.queue])), None)
 
     def _shares_nodes(self, other: Queue) -> bool:
         """Whether another queue's apps may use nodes of this one; where nodes are not known, none do."""
