@@ -5,28 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from slackwater.cycle.appstarts.impossible import incomplete
-from slackwater.cycle.appverdicts import RESUME_APP, RESUME_QUEUE, Verdict, WaitReason, describe
+from slackwater.cycle.appverdicts import PLACES, RESUME_APP, RESUME_QUEUE, Verdict, WaitReason, describe
 from slackwater.cycle.podline.readiness import readiness
-from slackwater.cycle.queuepass import Lane
+from slackwater.cycle.queuepass import Lane, ReleaseWindow
 from slackwater.cycle.releasequeue import ReleaseQueue
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 
 
-def verdicts(snapshot: Snapshot, lanes: Sequence[Lane], flight: int) -> dict[str, Verdict]:
+def verdicts(snapshot: Snapshot, lanes: Sequence[Lane], window: ReleaseWindow) -> dict[str, Verdict]:
     """One verdict for each app."""
     found: dict[str, Verdict] = {}
     known = {queue.name for queue in snapshot.queues}
     for app in snapshot.apps:
         if app.queue not in known:
             found[app.id] = Verdict(app.id, WaitReason.NO_QUEUE, {"namespace": app.namespace})
-    released = flight + sum(len(each.releases) for each in lanes)
     for each in lanes:
-        found |= _of_lane(each, released, snapshot.window)
+        found |= _of_lane(each, window)
         found |= _kept_from(each, lanes, found)
     return found
 
 
-def _of_lane(lane: Lane, flight: int, window: int) -> dict[str, Verdict]:
+def _of_lane(lane: Lane, window: ReleaseWindow) -> dict[str, Verdict]:
     counts: dict[str, int] = {}
     grown: dict[str, int] = {}
     for release in lane.releases:
@@ -39,7 +38,7 @@ def _of_lane(lane: Lane, flight: int, window: int) -> dict[str, Verdict]:
         if app.id in counts or app.id in grown:
             found[app.id] = _going(app, counts.get(app.id, 0), grown.get(app.id, 0))
         elif app.id not in found:
-            found[app.id] = _in_line(_why_held(app, lane, rows, flight, window), places, lane)
+            found[app.id] = _in_line(_why_held(app, lane, rows, window), places, lane)
         elif (kept := _kept(found[app.id], lane)) is not None:
             found[app.id] = kept
     return found
@@ -101,7 +100,7 @@ def _kept_from(lane: Lane, lanes: Sequence[Lane], found: Mapping[str, Verdict]) 
     return said
 
 
-def _why_held(app: App, lane: Lane, rows: Mapping[str, int], flight: int, window: int) -> Verdict:
+def _why_held(app: App, lane: Lane, rows: Mapping[str, int], window: ReleaseWindow) -> Verdict:
     """Why nothing of a started app goes: the first test that its first held group fails."""
     held = [group for group in app.groups if group.held]
     if not held:
@@ -116,10 +115,10 @@ def _why_held(app: App, lane: Lane, rows: Mapping[str, int], flight: int, window
     row = rows.get(app.id)
     if row is None:
         return _not_yet(app, held, lane.queue)
-    return _crowded(app, lane, row, flight, window)
+    return _crowded(app, lane, row, window)
 
 
-def _crowded(app: App, lane: Lane, row: int, flight: int, window: int) -> Verdict:
+def _crowded(app: App, lane: Lane, row: int, window: ReleaseWindow) -> Verdict:
     """It might go, but for room, an owner's bound or the window."""
     line, queue = lane.line, lane.queue.name
     if not line.fits(row):
@@ -134,9 +133,18 @@ def _crowded(app: App, lane: Lane, row: int, flight: int, window: int) -> Verdic
     need = lane.admission.sizes[app.id].held if app.gang else line.rows[row].slots
     if need > line.headroom(row):
         return _closed(app, lane, need)
-    if app.gang and (flight < window or not seated):
+    if app.gang and not line.takes_gang(app.id):
         return Verdict(app.id, WaitReason.SCATTERED, {"queue": queue, "count": app.held_pods})
-    return Verdict(app.id, WaitReason.WINDOW, {"flight": flight, "window": window})
+    return _window_full(app, window)
+
+
+def _window_full(app: App, window: ReleaseWindow) -> Verdict:
+    """It might go, but for the pods that are on their way, or a gang that is to be next."""
+    first = window.kept_for
+    if first is not None and first.id != app.id and window.left > 0:
+        return Verdict(app.id, WaitReason.BEHIND, {"ahead": first.id, "why": PLACES})
+    numbers = {"flight": window.size - window.left, "window": window.size}
+    return Verdict(app.id, WaitReason.WINDOW, {**numbers, "count": app.held_pods} if app.gang else numbers)
 
 
 def _not_yet(app: App, held: Sequence[PodGroup], queue: Queue) -> Verdict:

@@ -107,15 +107,23 @@ class ReleaseQueue:
     def gang(self, app: str) -> list[Pick]:
         """All held pods of an app at once, or none of them."""
         members = self._members.get(app, [])
-        if not members or self.lacking_together(app) is not None:
-            return []
-        if self._whole(members[0]) > self.headroom(members[0]) + TOLERANCE:
+        if not members or not self._enough(members[0]):
             return []
         nodes = self._rooms.take_all([(self.rows[row].shape, self._left[row]) for row in members])
         if nodes is None:
             return []
         names = self._rooms.names if self._rooms.known else [""] * len(self._rooms.names)
         return [self._picked(row, names[node]) for row, found in zip(members, nodes, strict=True) for node in found]
+
+    def takes_gang(self, app: str) -> bool:
+        """Whether all held pods of an app could go at once."""
+        members = self._members.get(app, [])
+        return bool(members) and self._enough(members[0]) and self._could_go(members[0])
+
+    def _enough(self, row: int) -> bool:
+        """Whether the sum and the pool have as much as a gang asks for."""
+        slots = self._whole(row)
+        return self.lacking_together(self.rows[row].app.id) is None and slots <= self.headroom(row) + TOLERANCE
 
     def lend(self, headroom: Mapping[Category, float]) -> None:
         """What is left of the room is for whoever is there: pools close no more than this."""

@@ -158,6 +158,8 @@ class _Holds:
             found = Claim.NO_ROOM, "", f"no node has room for {describe(group.request)}"
         elif self.flight >= self.snapshot.window or (app.gang and self.flight):
             found = Claim.WINDOW, "", f"{self.flight} pods are on their way"
+        elif (other := self._next_gang(app)) is not None:
+            found = Claim.WINDOW, other.id, "places are kept for it as pods come to their nodes"
         elif (other := self._assembled_for(app)) is not None:
             found = Claim.ASSEMBLY, other.id, "room is kept for it until its deadline"
         elif not app.started and group.driver and (other := self._reserve(app)) is not None:
@@ -196,6 +198,23 @@ class _Holds:
                 together = together + each
             return together.fits(self.queue.free) and self.rooms.holds_all(wanted)
         return self.rooms.fits(shape) and group.request.fits(self.queue.free)
+
+    def _next_gang(self, app: App) -> App | None:
+        """A gang of any queue that has room and more pods than the window has places; not before a higher priority."""
+        left, queues = self.snapshot.window - self.flight, {queue.name: queue for queue in self.snapshot.queues}
+        for each in self.snapshot.apps:
+            if not each.gang or each.id == app.id or each.priority < app.priority or each.held_pods <= left:
+                continue
+            queue = queues.get(each.queue)
+            ready = lacking_room(self.before[each.id], queue) if queue is not None else []
+            if queue is not None and ready and self.rooms.holds_all(self._wanted(queue, each)):
+                return each
+        return None
+
+    def _wanted(self, queue: Queue, gang: App) -> list[tuple[int, int]]:
+        groups = [group for group in gang.groups if group.held]
+        shapes = self.rooms.shapes(queue, groups)
+        return [(shape, len(group.held)) for shape, group in zip(shapes, groups, strict=True)]
 
     def _assembled_for(self, app: App) -> App | None:
         """The app for which room is kept, of this queue or of one that shares its nodes; not from a higher priority."""
