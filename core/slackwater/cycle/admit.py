@@ -155,7 +155,9 @@ class AdmissionRound:
 
     def infeasible(self, app: App, position: int = 0) -> Verdict | None:
         """The verdict on an app that no node, or not all nodes together, could ever serve."""
-        if (verdict := self._possible.too_large(app, position)) is not None or self.grows:
+        if self.grows:
+            return self._possible.beyond_all(app, position)
+        if (verdict := self._possible.too_large(app, position)) is not None:
             return verdict
         driver = self.facts(app).driver
         if driver is not None and not app.started and not self.driver_nodes.together(app, driver):
@@ -258,7 +260,7 @@ class AdmissionRound:
             return _behind(app, self._blocked[kind], f"the {kind.name.lower()} pool", position)
         pools = self._slots.pools(app.priority, self.growth.slots(self._slots.pool.slot))
         need = self._slots.need(app, pools)
-        if app.gang and (verdict := self._possible.gang_beyond_all(app, position)) is not None:
+        if app.gang and (verdict := self._possible.beyond_all(app, position)) is not None:
             return verdict
         free = self._slots.free(pools)
         enough = need <= pools.available(kind) + TOLERANCE

@@ -135,16 +135,16 @@ def _crowded(app: App, lane: Lane, row: int, window: ReleaseWindow) -> Verdict:
         return _closed(app, lane, need)
     if app.gang and not line.takes_gang(app.id):
         return Verdict(app.id, WaitReason.SCATTERED, {"queue": queue, "count": app.held_pods})
-    return _window_full(app, window)
+    return _window_full(app, line, window)
 
 
-def _window_full(app: App, window: ReleaseWindow) -> Verdict:
+def _window_full(app: App, line: ReleaseQueue, window: ReleaseWindow) -> Verdict:
     """It might go, but for the pods that are on their way, or a gang that is to be next."""
     first = window.kept_for
     if first is not None and first.id != app.id and window.left > 0:
         return Verdict(app.id, WaitReason.BEHIND, {"ahead": first.id, "why": PLACES})
     numbers = {"flight": window.size - window.left, "window": window.size}
-    return Verdict(app.id, WaitReason.WINDOW, {**numbers, "count": app.held_pods} if app.gang else numbers)
+    return Verdict(app.id, WaitReason.WINDOW, {**numbers, "count": line.gang_pods(app.id)} if app.gang else numbers)
 
 
 def _not_yet(app: App, held: Sequence[PodGroup], queue: Queue) -> Verdict:

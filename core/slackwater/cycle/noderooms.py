@@ -325,8 +325,7 @@ def _together(snapshot: Snapshot) -> NodeTable:
     kinds = NOTHING.kinds(*[each for queue in queues for each in (queue.free, queue.capacity)], *requests)
     names = tuple(queue.name for queue in queues)
     shape = (len(queues), len(kinds))
-    most = [queue.capacity if queue.maximum is None else queue.capacity.at_least(queue.maximum) for queue in queues]
-    total = np.array([each.vector(kinds) for each in most]).reshape(shape)
+    total = np.array([queue.most(queue.capacity).vector(kinds) for queue in queues]).reshape(shape)
     room = np.array([queue.free.vector(kinds) for queue in queues]).reshape(shape)
     flags = np.ones(len(queues), np.bool_)
     index = {name: row for row, name in enumerate(names)}

@@ -261,7 +261,7 @@ def _release_gang(each: Lane, line: ReleaseQueue, app: App, window: ReleaseWindo
     """Release a gang whole. If places of the window are all that it lacks, they are kept for it as they come free."""
     if window.kept_from(app.priority):
         return
-    if window.takes_gang(app.held_pods, app.priority):
+    if window.takes_gang(line.gang_pods(app.id), app.priority):
         picks = line.gang(app.id)
         each.releases += [_release_of(pick) for pick in picks]
         window.take(len(picks), app.priority)

@@ -115,6 +115,10 @@ class ReleaseQueue:
         names = self._rooms.names if self._rooms.known else [""] * len(self._rooms.names)
         return [self._picked(row, names[node]) for row, found in zip(members, nodes, strict=True) for node in found]
 
+    def gang_pods(self, app: str) -> int:
+        """How many pods of an app would go at once: all that are held, or its driver before the others."""
+        return sum(self._left[row] for row in self._members.get(app, ()))
+
     def takes_gang(self, app: str) -> bool:
         """Whether all held pods of an app could go at once."""
         members = self._members.get(app, [])

@@ -146,6 +146,14 @@ class TestGangs:
         goes = decide(snapshot(line, gang, on=queue(100), window=10))
         assert released(goes)[:size] == list(gang.groups[0].held)
 
+    def test_the_driver_of_a_gang_asks_for_its_own_place_only(self) -> None:
+        """Its tasks go after it: until then the window need not hold them."""
+        led = App(
+            "led", "team", 0.0, (group("led", Role.DRIVER, held=1), group("led", held=9)), gang=True, has_driver=True
+        )
+        going = App("going", "team", 0.0, (group("going", released=8),), started=True)
+        assert released(decide(snapshot(led, going, on=queue(100), window=10))) == ["led/driver/0"]
+
     def test_no_place_is_kept_from_a_higher_priority_nor_for_a_gang_without_room(self) -> None:
         """Whoever is more urgent goes, and what the gang could not use is nobody's loss."""
         line = task_app("line", held=50, started=True, priority=1)

@@ -203,16 +203,18 @@ class _Holds:
         """A gang of any queue that has room and more pods than the window has places; not before a higher priority."""
         left, queues = self.snapshot.window - self.flight, {queue.name: queue for queue in self.snapshot.queues}
         for each in self.snapshot.apps:
-            if not each.gang or each.id == app.id or each.priority < app.priority or each.held_pods <= left:
-                continue
             queue = queues.get(each.queue)
-            ready = lacking_room(self.before[each.id], queue) if queue is not None else []
-            if queue is not None and ready and self.rooms.holds_all(self._wanted(queue, each)):
+            if queue is None or not each.gang or each.id == app.id or each.priority < app.priority:
+                continue
+            wanted = self._wanted(queue, each)
+            if sum(count for _, count in wanted) > left and self.rooms.holds_all(wanted):
                 return each
         return None
 
     def _wanted(self, queue: Queue, gang: App) -> list[tuple[int, int]]:
-        groups = [group for group in gang.groups if group.held]
+        """Pods of a gang that lack nothing but room, as shapes and their numbers."""
+        ready = {group.key for group in lacking_room(self.before[gang.id], queue)}
+        groups = [group for group in gang.groups if group.held and group.key in ready]
         shapes = self.rooms.shapes(queue, groups)
         return [(shape, len(group.held)) for shape, group in zip(shapes, groups, strict=True)]
 
