@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
+from slackwater.errors import Unavailable
 from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.names import UNKNOWN_POD
@@ -13,7 +14,7 @@ from slackwater_cluster.watch import trim, wire
 from slackwater_operator.cache.podstate import InFlightPods
 from slackwater_operator.cache.rooms import Rooms
 from slackwater_operator.cache.snapshot import take_snapshot
-from slackwater_operator.release.extenderclient import Placement, PlaceRequest, Unavailable
+from slackwater_operator.release.extenderclient import Placement, PlaceRequest
 from support.builders import objects
 from support.fakes.cluster import World, enforcing, node, owned
 from support.fakes.loop import Away, running

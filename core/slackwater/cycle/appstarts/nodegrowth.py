@@ -111,5 +111,7 @@ def flight_by_priority(apps: Iterable[App]) -> Counter[int]:
     """The same by the priority of their apps."""
     found = Counter[int]()
     for app in apps:
-        found[app.priority] += in_flight((app,))
+        for group in app.groups:
+            if group.released:
+                found[app.priority] += group.released - len(group.growing)
     return found
