@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from slackwater.cycle.feasibility import reachable
-from slackwater.cycle.packing import PodSize, packed
+from slackwater.cycle.podline.packing import PodSize, packed
 from slackwater.cycle.snapshot import PodGroup, Queue, Snapshot
 from slackwater.nodetable import NodeTable
 from slackwater.resources import NOTHING, Resources, holding, needed, places
