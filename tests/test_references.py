@@ -29,7 +29,6 @@ OTHER_THINGS = {
     "variables.labels",
     "declared.cpu",
     "assessment.json",
-    "learned.encode",
 }
 
 

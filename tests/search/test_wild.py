@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from support.search.generate import OPEN_GATES, WILD, plan
+from support.search.generate import MIXED, OPEN_GATES, WILD, plan
 from support.search.plan import AppPlan, NodePlan, StagePlan, Trouble, VisitorPlan, WorldPlan
 from support.search.play import Stock, play
 from support.search.schedulers import schedule
@@ -117,3 +117,10 @@ def test_visitors_share_the_nodes_and_are_not_held(loop: asyncio.AbstractEventLo
     """Both sides are over once the visitors are gone, too."""
     outcome = play(replace(WORLD, visitors=(VisitorPlan("v", 4.0, 1.0, 1.0, 20.0),)), loop)
     assert (outcome.failures, outcome.ours_finished) == ([], 1)
+
+
+def test_some_worlds_have_gangs_of_two_sizes() -> None:
+    """From their first seed on, and none before it."""
+    pieces = [app for seed in range(MIXED, MIXED + 20) for app in plan(seed).apps if app.gang and len(app.stages) > 1]
+    assert len(pieces) >= 10
+    assert not any(len(app.stages) > 1 for seed in range(WILD, WILD + 50) for app in plan(seed).apps if app.gang)

@@ -50,9 +50,7 @@ def endpoint(kubeconfig: Path | None = None, context: str | None = None) -> Endp
     except (ConfigException, OSError, ValueError, TypeError, YAMLError) as problem:
         said = " ".join(str(problem).split()).rstrip(".")
         raise Unavailable(f"no usable Kubernetes configuration ({said}); give --kubeconfig FILE") from problem
-    return Endpoint(
-        url=settings.host.rstrip("/"), tls=_tls(settings), headers=_headers(settings), proxy=settings.proxy or None
-    )
+    return Endpoint(settings.host.rstrip("/"), _tls(settings), _headers(settings), _proxy(settings))
 
 
 def _elsewhere(kubeconfig: Path) -> str:
@@ -82,6 +80,10 @@ def _contexts(path: str | None) -> list[str]:
         return []
     known: Any = found
     return [str(each["name"]) for each in known]
+
+
+def _proxy(settings: client.Configuration) -> str | None:
+    return settings.proxy or None
 
 
 def _headers(settings: client.Configuration) -> Callable[[], Mapping[str, str]]:

@@ -50,9 +50,9 @@ class Capacity(Part):
     )
     maximum: Amounts = Field(
         default_factory=dict,
-        description="The most this queue can ever have (an autoscaled pool at its largest). "
-        "A job that asks for more is refused as infeasible; where none is stated, one that asks for more than all "
-        "nodes of the queue together.",
+        description="What the nodes of this queue may grow to (an autoscaled pool at its largest); it takes nothing "
+        "from nodes that are there. A job that asks for more than both is refused as infeasible; where none is stated, "
+        "one that asks for more than all nodes of the queue together.",
     )
 
 

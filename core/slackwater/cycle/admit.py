@@ -66,7 +66,7 @@ class AdmissionRound:
         self._shares = FairShares(queue, self.running)
         self._order = AppLine(queue, self.sizes, self._shares, snapshot.now, snapshot.patience)
         self.budget = DriverBudget(snapshot, queue, self.running, self.sizes, driver_nodes)
-        self.assembly = Assembly(rooms, driver_nodes, self.shapes, snapshot.now, snapshot.patience)
+        self.assembly = Assembly(rooms, driver_nodes, self.shapes, queue, snapshot.now, snapshot.patience)
         self._slots = PoolSlots(pool, self.sizes, self.apps, self.running, driver_nodes.serves) if pool else None
         # Slots of what was released in this round.
         self.spent = self._slots.spent if self._slots else dict.fromkeys(Category, 0.0)
@@ -119,9 +119,19 @@ class AdmissionRound:
         """Slots each pool has left for pods of started apps; None where no pool guards the queue."""
         return None if self._slots is None else self._slots.headroom()
 
-    def owners_headroom(self) -> dict[Category, float]:
-        """Slots each side may take beyond the border: all of them, but for bounds that an owner wrote (delta)."""
-        return dict.fromkeys(Category, math.inf) if self._slots is None else self._slots.owners_headroom()
+    def owners_headroom(self, portion: Callable[[Category], float]) -> dict[Category, float]:
+        """Slots each side may take beyond the border: all of them, but for bounds that an owner wrote (delta).
+
+        `portion`: slots of what of a side would go first.
+        """
+        return dict.fromkeys(Category, math.inf) if self._slots is None else self._slots.owners_headroom(portion)
+
+    def owners_bound(self, kind: Category) -> dict[str, float]:
+        """What an owner's bound leaves to a side, of how many slots, and how many of these pods hold, in numbers."""
+        if self._slots is None:
+            return {"size": math.inf, "tot": math.inf, "occupied": 0.0}
+        tot = self._slots.pool.tot
+        return {"size": tot * self._slots.owners_share(kind), "tot": tot, "occupied": self._slots.taken(kind)}
 
     # ---- the tests -------------------------------------------------------------------------------------------------
 
@@ -145,7 +155,9 @@ class AdmissionRound:
 
     def infeasible(self, app: App, position: int = 0) -> Verdict | None:
         """The verdict on an app that no node, or not all nodes together, could ever serve."""
-        if (verdict := self._possible.too_large(app, position)) is not None or self.grows:
+        if self.grows:
+            return self._possible.beyond_all(app, position)
+        if (verdict := self._possible.too_large(app, position)) is not None:
             return verdict
         driver = self.facts(app).driver
         if driver is not None and not app.started and not self.driver_nodes.together(app, driver):
@@ -248,7 +260,7 @@ class AdmissionRound:
             return _behind(app, self._blocked[kind], f"the {kind.name.lower()} pool", position)
         pools = self._slots.pools(app.priority, self.growth.slots(self._slots.pool.slot))
         need = self._slots.need(app, pools)
-        if app.gang and (verdict := self._possible.gang_beyond_all(app, position)) is not None:
+        if app.gang and (verdict := self._possible.beyond_all(app, position)) is not None:
             return verdict
         free = self._slots.free(pools)
         enough = need <= pools.available(kind) + TOLERANCE
@@ -301,7 +313,7 @@ class AdmissionRound:
     def overdue(self, started: Iterable[App]) -> Iterable[App]:
         """Apps that have waited longer than patience, in order; room is kept for the first that fits nowhere."""
         for app in (*(each for each in started if idle(each)), *self.line):
-            if self.assembly.deadline(app) is not None and not app.paused and self.infeasible(app) is None:
+            if self.assembly.may_claim(app) and self.infeasible(app) is None:
                 yield app
 
 

@@ -119,6 +119,13 @@ SENTENCES: Mapping[WaitReason, str] = {
 }
 
 
+# A gang is told of the window with the pods that it goes with, and others wait behind it for this.
+GANG_IN_WINDOW = (
+    "released and not bound yet are {flight} pods, and the window allows {window}: "
+    "a gang starts with all of its {count} pods or none"
+)
+PLACES = "the window of released pods to have places for all of it"
+
 # What lets a paused app or queue go on; a queue may be paused in two places.
 RESUME_APP = "remove slackwater.io/pause from it"
 RESUME_QUEUE = "remove its annotation slackwater.io/pause and set its spec.state to open"
@@ -172,4 +179,5 @@ class Verdict(NamedTuple):
         """The reason in words, with the numbers that decided it."""
         kind = str(self.numbers.get("kind", ""))
         worded = {name: _worded(kind, name, number) for name, number in self.numbers.items()}
-        return singular(SENTENCES[self.reason].format_map(worded))
+        whole = self.reason is WaitReason.WINDOW and "count" in self.numbers
+        return singular((GANG_IN_WINDOW if whole else SENTENCES[self.reason]).format_map(worded))

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from slackwater.admission.budget import Budget, budget
 from slackwater.cycle.appsize import AppSizes
-from slackwater.cycle.appstarts.nodegrowth import NodeGrowth, in_flight
+from slackwater.cycle.appstarts.nodegrowth import NodeGrowth, flight_by_priority
 from slackwater.cycle.appverdicts import Verdict
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.holdreasons import verdicts
@@ -59,13 +59,13 @@ def decide(snapshot: Snapshot, *, explain: bool = True, sizes: AppSizes | None =
         lane(snapshot, rooms, driver_nodes, growth, apps, sizes)
         for growth, (_, apps) in zip(growths, queues, strict=True)
     ]
-    flight = in_flight(snapshot.apps)
-    release_all(lanes, ReleaseWindow(snapshot.window - flight, idle=flight == 0))
+    window = ReleaseWindow(snapshot.window, flight_by_priority(snapshot.apps))
+    release_all(lanes, window)
     for each in lanes:
         grow(each)
     return Round(
         releases=tuple(release for each in lanes for release in each.releases),
-        verdicts=verdicts(snapshot, lanes, flight) if explain else {},
+        verdicts=verdicts(snapshot, lanes, window) if explain else {},
         started=_started(lanes),
         categories={app: size.category for each in lanes for app, size in each.admission.sizes.items()},
         adjustments={

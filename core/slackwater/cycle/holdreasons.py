@@ -5,29 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from slackwater.cycle.appstarts.impossible import incomplete
-from slackwater.cycle.appverdicts import RESUME_APP, RESUME_QUEUE, Verdict, WaitReason, describe
+from slackwater.cycle.appverdicts import PLACES, RESUME_APP, RESUME_QUEUE, Verdict, WaitReason, describe
 from slackwater.cycle.podline.readiness import readiness
-from slackwater.cycle.queuepass import Lane
+from slackwater.cycle.queuepass import Lane, ReleaseWindow
 from slackwater.cycle.releasequeue import ReleaseQueue
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
-from slackwater.pools.pools import Category
 
 
-def verdicts(snapshot: Snapshot, lanes: Sequence[Lane], flight: int) -> dict[str, Verdict]:
+def verdicts(snapshot: Snapshot, lanes: Sequence[Lane], window: ReleaseWindow) -> dict[str, Verdict]:
     """One verdict for each app."""
     found: dict[str, Verdict] = {}
     known = {queue.name for queue in snapshot.queues}
     for app in snapshot.apps:
         if app.queue not in known:
             found[app.id] = Verdict(app.id, WaitReason.NO_QUEUE, {"namespace": app.namespace})
-    released = flight + sum(len(each.releases) for each in lanes)
     for each in lanes:
-        found |= _of_lane(each, released, snapshot.window)
+        found |= _of_lane(each, window)
         found |= _kept_from(each, lanes, found)
     return found
 
 
-def _of_lane(lane: Lane, flight: int, window: int) -> dict[str, Verdict]:
+def _of_lane(lane: Lane, window: ReleaseWindow) -> dict[str, Verdict]:
     counts: dict[str, int] = {}
     grown: dict[str, int] = {}
     for release in lane.releases:
@@ -40,7 +38,7 @@ def _of_lane(lane: Lane, flight: int, window: int) -> dict[str, Verdict]:
         if app.id in counts or app.id in grown:
             found[app.id] = _going(app, counts.get(app.id, 0), grown.get(app.id, 0))
         elif app.id not in found:
-            found[app.id] = _in_line(_why_held(app, lane, rows, flight, window), places, lane)
+            found[app.id] = _in_line(_why_held(app, lane, rows, window), places, lane)
         elif (kept := _kept(found[app.id], lane)) is not None:
             found[app.id] = kept
     return found
@@ -68,14 +66,16 @@ def _going(app: App, count: int, grown: int) -> Verdict:
 
 
 def _kept(verdict: Verdict, lane: Lane) -> Verdict | None:
-    """An app that only waits behind others, while one of them has room kept for it: say so, with the deadline."""
-    return _assembling(verdict, lane) if verdict.reason is WaitReason.BEHIND else None
+    """An app that only waits behind one for which room is kept: say so, with the deadline."""
+    claimant = lane.admission.assembly.app
+    ahead = claimant is not None and verdict.numbers.get("ahead") == claimant.id
+    return _assembling(verdict, lane) if verdict.reason is WaitReason.BEHIND and ahead else None
 
 
 def _assembling(verdict: Verdict, keeper: Lane) -> Verdict | None:
     """Room is kept for another app of the keeper's queue, until its deadline; None where none is."""
     claimant = keeper.admission.assembly.app
-    if claimant is None or claimant.id == verdict.app:
+    if claimant is None or claimant.id == verdict.app or not keeper.admission.assembly.keeps:
         return None
     until = keeper.admission.assembly.deadline(claimant)
     if until is None:
@@ -100,7 +100,7 @@ def _kept_from(lane: Lane, lanes: Sequence[Lane], found: Mapping[str, Verdict]) 
     return said
 
 
-def _why_held(app: App, lane: Lane, rows: Mapping[str, int], flight: int, window: int) -> Verdict:
+def _why_held(app: App, lane: Lane, rows: Mapping[str, int], window: ReleaseWindow) -> Verdict:
     """Why nothing of a started app goes: the first test that its first held group fails."""
     held = [group for group in app.groups if group.held]
     if not held:
@@ -115,10 +115,10 @@ def _why_held(app: App, lane: Lane, rows: Mapping[str, int], flight: int, window
     row = rows.get(app.id)
     if row is None:
         return _not_yet(app, held, lane.queue)
-    return _crowded(app, lane, row, flight, window)
+    return _crowded(app, lane, row, window)
 
 
-def _crowded(app: App, lane: Lane, row: int, flight: int, window: int) -> Verdict:
+def _crowded(app: App, lane: Lane, row: int, window: ReleaseWindow) -> Verdict:
     """It might go, but for room, an owner's bound or the window."""
     line, queue = lane.line, lane.queue.name
     if not line.fits(row):
@@ -132,10 +132,19 @@ def _crowded(app: App, lane: Lane, row: int, flight: int, window: int) -> Verdic
         return Verdict(app.id, WaitReason.WHOLE, {"queue": queue, "kind": kind, "free": free, "ask": ask})
     need = lane.admission.sizes[app.id].held if app.gang else line.rows[row].slots
     if need > line.headroom(row):
-        return _closed(app, lane, row, need)
-    if app.gang and (flight < window or not seated):
+        return _closed(app, lane, need)
+    if app.gang and not line.takes_gang(app.id):
         return Verdict(app.id, WaitReason.SCATTERED, {"queue": queue, "count": app.held_pods})
-    return Verdict(app.id, WaitReason.WINDOW, {"flight": flight, "window": window})
+    return _window_full(app, line, window)
+
+
+def _window_full(app: App, line: ReleaseQueue, window: ReleaseWindow) -> Verdict:
+    """It might go, but for the pods that are on their way, or a gang that is to be next."""
+    first = window.kept_for
+    if first is not None and first.id != app.id and window.left > 0:
+        return Verdict(app.id, WaitReason.BEHIND, {"ahead": first.id, "why": PLACES})
+    numbers = {"flight": window.size - window.left, "window": window.size}
+    return Verdict(app.id, WaitReason.WINDOW, {**numbers, "count": line.gang_pods(app.id)} if app.gang else numbers)
 
 
 def _not_yet(app: App, held: Sequence[PodGroup], queue: Queue) -> Verdict:
@@ -155,17 +164,8 @@ def _not_yet(app: App, held: Sequence[PodGroup], queue: Queue) -> Verdict:
     return Verdict(app.id, WaitReason.PARENTS, {"stage": first.stage, "level": first.level})
 
 
-def _closed(app: App, lane: Lane, row: int, need: float) -> Verdict:
+def _closed(app: App, lane: Lane, need: float) -> Verdict:
     """An owner's bound of delta keeps the room for the other side."""
-    pool, kind = lane.pool, lane.admission.sizes[app.id].category
-    tot = pool.tot if pool else 0.0
-    share = 1.0 if pool is None else (pool.high if kind is Category.SMALL else 1 - pool.low)
-    size = tot * share
-    numbers = {
-        "category": kind.name.lower(),
-        "size": size,
-        "tot": tot,
-        "occupied": size - lane.line.headroom(row),
-        "need": need,
-    }
+    kind = lane.admission.sizes[app.id].category
+    numbers = {"category": kind.name.lower(), **lane.admission.owners_bound(kind), "need": need}
     return Verdict(app.id, WaitReason.POOL, numbers)

@@ -10,11 +10,13 @@ larger pods stay whole.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from slackwater.cycle.feasibility import reachable
+from slackwater.cycle.podline.packing import PodSize, packed
 from slackwater.cycle.snapshot import PodGroup, Queue, Snapshot
 from slackwater.nodetable import NodeTable
 from slackwater.resources import NOTHING, Resources, holding, needed, places
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 
 # What a kind that a node has nothing of is divided by: whatever is left of it is no share of the node.
 _NO_SHARE = 1e300
+
+# Where pods of several sizes fit together is searched for as long as a round has time for: pods × nodes, steps back.
+SEARCHED, STEPS = 4096, 200
 
 
 class _Key(NamedTuple):
@@ -117,49 +122,99 @@ class NodeRooms:
         """The names of the nodes that have."""
         return [self.names[row] for row in np.flatnonzero(self._fits[shape]).tolist()]
 
-    def take(self, shape: int, barred: Mask | None = None) -> int:
-        """Give one pod of the shape its room; the row, or −1 where no node has any."""
+    def take(self, shape: int, barred: Mask | None = None, *, spread: bool = False) -> int:
+        """Give one pod of the shape its room; the row, or −1 where no node has any. `spread`: where most is left."""
         slack = self._slack(shape)
+        if spread:
+            slack = np.where(self._fits[shape], -slack, np.inf)
         row = int(np.argmin(slack if barred is None else np.where(barred, np.inf, slack))) if slack.size else -1
         if row < 0 or not self._fits[shape, row] or (barred is not None and barred[row]):
             return -1
+        self._charge(shape, row)
+        return row
+
+    def take_on(self, shape: int, node: str) -> None:
+        """The same on a node that was found before; "": on any."""
+        if node:
+            self._charge(shape, self._table.index[node])
+        else:
+            self.take(shape)
+
+    def _charge(self, shape: int, row: int) -> None:
         self.room[row] -= self._asked[shape]
         self.native[row] -= self._natives[shape]
         self._renew(row)
-        return row
 
-    def take_all(self, wanted: Sequence[tuple[int, int]]) -> bool:
-        """Give so many pods of each shape their room, or none of them any."""
-        before = self._state()
-        if self.take_most(wanted) == sum(count for _, count in wanted):
-            return True
-        self._restore(before)
-        return False
+    def take_all(self, wanted: Sequence[tuple[int, int]]) -> list[list[int]] | None:
+        """Give so many pods of each shape their room, or none of them any; the rows of each shape's pods.
+
+        Equal pods fit in any order, or in none. Where they differ, several ways to pack them are tried.
+        """
+        mixed = len({shape for shape, _ in wanted}) > 1
+        for spread in (False, True) if mixed else (False,):
+            before = self._state()
+            rows = self._pack(wanted, spread=spread)
+            if all(len(found) == count for found, (_, count) in zip(rows, wanted, strict=True)):
+                return rows
+            self._restore(before)
+        return self._searched(wanted) if mixed else None
 
     def holds_all(self, wanted: Sequence[tuple[int, int]]) -> bool:
         """Whether so many pods of each shape would all find room."""
         before = self._state()
-        found = self.take_all(wanted)
+        found = self.take_all(wanted) is not None
         self._restore(before)
         return found
 
     def seats(self, wanted: Sequence[tuple[int, int]]) -> list[int]:
         """How many of so many pods of each shape would find room together."""
         before = self._state()
-        found = [sum(self.take(shape) >= 0 for _ in range(count)) for shape, count in wanted]
+        found = self.take_most(wanted)
         self._restore(before)
         return found
 
-    def take_most(self, wanted: Sequence[tuple[int, int]]) -> int:
-        """Give as many of these pods their room as find any; returns how many."""
-        taken = 0
-        # The rarest first: they have the fewest nodes to choose from.
-        for shape, count in sorted(wanted, key=lambda each: int(self._counts[each[0]])):
-            for _ in range(count):
-                if self.take(shape) < 0:
-                    break
-                taken += 1
-        return taken
+    def take_most(self, wanted: Sequence[tuple[int, int]]) -> list[int]:
+        """Give as many of these pods their room as find any; returns how many of each shape."""
+        return [len(rows) for rows in self._pack(wanted)]
+
+    def _pack(self, wanted: Sequence[tuple[int, int]], *, spread: bool = False) -> list[list[int]]:
+        """Give pods their room one after the other, as far as there is any; the rows of each shape's pods."""
+        found: list[list[int]] = [[] for _ in wanted]
+        for at in self._hardest(wanted):
+            shape, count = wanted[at]
+            while len(found[at]) < count and (row := self.take(shape, spread=spread)) >= 0:
+                found[at].append(row)
+        return found
+
+    def _searched(self, wanted: Sequence[tuple[int, int]]) -> list[list[int]] | None:
+        """The same for a few pods and nodes, looked for in other ways still."""
+        pods = [at for at in self._hardest(wanted) for _ in range(wanted[at][1])]
+        rows = np.flatnonzero(self._fits[[shape for shape, _ in wanted]].any(axis=0))
+        if len(pods) * len(rows) > SEARCHED:
+            return None
+        sizes = [
+            PodSize(
+                np.concatenate([self._asked[shape], self._natives[shape]]),
+                np.concatenate([self._needed[shape], self._needed_native[shape]]),
+                self._fits[shape, rows],
+            )
+            for shape, _ in wanted
+        ]
+        left, share = np.concatenate([self.room, self.native], axis=1)[rows], 1 / self._scale[rows]
+        places = packed(left, share, [sizes[at] for at in pods], STEPS)
+        found: list[list[int]] = [[] for _ in wanted]
+        for at, place in zip(pods, places or (), strict=bool(places)):
+            found[at].append(int(rows[place]))
+            self._charge(wanted[at][0], int(rows[place]))
+        return found if places else None
+
+    def _hardest(self, wanted: Sequence[tuple[int, int]]) -> list[int]:
+        """The rarest first: they have the fewest nodes to choose from. Then the largest: small ones fit beside them."""
+        return sorted(range(len(wanted)), key=lambda at: (self._counts[wanted[at][0]], -self._size(wanted[at][0])))
+
+    def _size(self, shape: int) -> float:
+        """What a pod of the shape takes of the nodes' mean, by the kind of which it takes most."""
+        return max([asked / mean for asked, mean in zip(self._amounts[shape], self._mean, strict=True)], default=0.0)
 
     def _state(self) -> tuple[Floats, Floats, Mask, NDArray[np.intp]]:
         return self.room.copy(), self.native.copy(), self._fits.copy(), self._counts.copy()
@@ -214,6 +269,13 @@ class NodeRooms:
         for shape, slack in self._slacks.items():
             slack[row] = _share(room, self._amounts[shape], scale) if fits[shape] else np.inf
 
+    @cached_property
+    def _mean(self) -> list[float]:
+        """What a node has of each kind on average; next to nothing is nothing."""
+        mean = self._table.total.mean(axis=0) if len(self._table) else np.ones(len(self.kinds))
+        found: list[float] = np.where(mean > TOLERANCE, mean, _NO_SHARE).tolist()
+        return found
+
     # ---- ever -----------------------------------------------------------------------------------------------------
 
     def possible(self, shape: int) -> bool:
@@ -263,8 +325,7 @@ def _together(snapshot: Snapshot) -> NodeTable:
     kinds = NOTHING.kinds(*[each for queue in queues for each in (queue.free, queue.capacity)], *requests)
     names = tuple(queue.name for queue in queues)
     shape = (len(queues), len(kinds))
-    most = [queue.capacity if queue.maximum is None else queue.capacity.at_least(queue.maximum) for queue in queues]
-    total = np.array([each.vector(kinds) for each in most]).reshape(shape)
+    total = np.array([queue.most(queue.capacity).vector(kinds) for queue in queues]).reshape(shape)
     room = np.array([queue.free.vector(kinds) for queue in queues]).reshape(shape)
     flags = np.ones(len(queues), np.bool_)
     index = {name: row for row, name in enumerate(names)}

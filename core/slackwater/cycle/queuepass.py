@@ -42,7 +42,8 @@ class Release(NamedTuple):
     avoid: tuple[str, ...] = ()  # nodes that tasks need: a driver must not be placed there …
     spare: tuple[str, ...] = ()  # … but for these of them, if no other has the memory that its likes came to use
     queue: str = ""  # of its app
-    gang: bool = False  # its app goes as a whole or not at all
+    gang: bool = False  # its app goes as a whole or not at all …
+    node: str = ""  # … and fits here beside the others of it, if they find no nodes otherwise
 
     @property
     def driver(self) -> bool:
@@ -99,18 +100,21 @@ def _line(
     bounded: bool,
     free: Resources | None = None,
 ) -> ReleaseQueue:
-    return ReleaseQueue(
+    line = ReleaseQueue(
         queue,
         [candidate for app in apps for candidate in candidates(app, admission)],
         rooms=rooms,
         driver_nodes=admission.driver_nodes if not admission.grows else None,
         free=free,
         spent=admission.spent,
-        headroom=admission.headroom() if bounded else admission.owners_headroom(),
+        headroom=admission.headroom() if bounded else None,
         shares=admission.shares,
         alpha=_alpha(snapshot, apps),
         preference=snapshot.preference,
     )
+    if not bounded:
+        line.lend(admission.owners_headroom(line.portion))
+    return line
 
 
 def candidates(app: App, admission: AdmissionRound) -> Iterable[ReleaseCandidate]:
@@ -135,19 +139,37 @@ def _alpha(snapshot: Snapshot, apps: Sequence[App]) -> float:
 
 @dataclass(slots=True)
 class ReleaseWindow:
-    """Pods that may still be released in this round, all queues together."""
+    """Pods that may be on their way to a node at once, all queues together."""
 
-    left: int
-    idle: bool  # nothing is on its way, neither from rounds before nor from this one
+    size: int
+    on_their_way: Counter[int]  # by priority, from rounds before and from this one
+    left: int = field(init=False)
+    # A gang that has room and waits for places: until it goes, nothing of its priority or below takes any.
+    kept_for: App | None = None
 
-    def take(self, pods: int) -> None:
+    def __post_init__(self) -> None:
+        self.left = self.size - self.on_their_way.total()
+
+    def take(self, pods: int, priority: int) -> None:
         """So many go."""
         self.left -= pods
-        self.idle = self.idle and not pods
+        self.on_their_way[priority] += pods
 
-    def takes_gang(self, pods: int) -> bool:
-        """Whether so many may go at once. A gang larger than the window goes when it is alone: it would never fit."""
-        return pods <= self.left or self.idle
+    def takes_gang(self, pods: int, priority: int) -> bool:
+        """Whether so many may go at once.
+
+        A gang larger than the window would never fit into it: it goes when nothing but more urgent pods is on its way.
+        """
+        alone = not any(count for of, count in self.on_their_way.items() if of <= priority)
+        return pods <= self.left or (pods > self.size and self.left > 0 and alone)
+
+    def kept_from(self, priority: int) -> bool:
+        """Whether places are kept for a gang of this priority or a higher one."""
+        return self.kept_for is not None and priority <= self.kept_for.priority
+
+    def closed_to(self, priority: int) -> bool:
+        """Whether no pod of this priority may go: the window is full, or places are kept for a gang."""
+        return self.left <= 0 or self.kept_from(priority)
 
 
 def release_all(lanes: Sequence[Lane], window: ReleaseWindow) -> None:
@@ -197,7 +219,7 @@ def _lend(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None) -> No
     """The second pass: pods of started apps, of this priority at the least, beyond their pool's border."""
     pooled = [each for each in lanes if each.pool is not None]
     for each in pooled:
-        each.line.lend(each.admission.owners_headroom())
+        each.line.lend(each.admission.owners_headroom(each.line.portion))
     _pass(pooled, window, least)
 
 
@@ -215,7 +237,9 @@ def _pass(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None = None
 
 
 def _singles(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None) -> None:
-    """A pod from each line in turn until the window is full."""
+    """A pod from each line in turn until the window is full; those that it is kept from wait."""
+    if window.kept_for is not None:
+        least = max(window.kept_for.priority + 1, window.kept_for.priority if least is None else least)
     waiting = list(lanes)
     while waiting and window.left > 0:
         for each in list(waiting):
@@ -229,15 +253,20 @@ def _release_next(each: Lane, line: ReleaseQueue, window: ReleaseWindow, least: 
     if pick is None:
         return False
     each.releases.append(_release_of(pick))
-    window.take(1)
+    window.take(1, pick.candidate.app.priority)
     return True
 
 
 def _release_gang(each: Lane, line: ReleaseQueue, app: App, window: ReleaseWindow) -> None:
-    if window.takes_gang(app.held_pods):
+    """Release a gang whole. If places of the window are all that it lacks, they are kept for it as they come free."""
+    if window.kept_from(app.priority):
+        return
+    if window.takes_gang(line.gang_pods(app.id), app.priority):
         picks = line.gang(app.id)
         each.releases += [_release_of(pick) for pick in picks]
-        window.take(len(picks))
+        window.take(len(picks), app.priority)
+    elif line.takes_gang(app.id):
+        window.kept_for = app
 
 
 def _backfill(each: Lane, window: ReleaseWindow, priority: int) -> None:
@@ -245,7 +274,7 @@ def _backfill(each: Lane, window: ReleaseWindow, priority: int) -> None:
     gone = by_group(each.releases)
     reserve = cache(lambda: each.admission.reserve(each.started, gone))  # until somebody starts
     for app in [app for app in each.admission.passed_over(each.starts) if app.priority == priority]:
-        if window.left <= 0:
+        if window.closed_to(priority):
             break
         if not each.admission.may_backfill(app, reserve):
             continue
@@ -254,7 +283,7 @@ def _backfill(each: Lane, window: ReleaseWindow, priority: int) -> None:
         before = len(each.releases)
         if app.gang:
             _release_gang(each, line, app, window)
-        while window.left > 0 and _release_next(each, line, window):
+        while not window.closed_to(priority) and _release_next(each, line, window):
             pass
         if len(each.releases) > before:
             gone.update(by_group(each.releases[before:]))
@@ -316,4 +345,5 @@ def _release_of(pick: Pick) -> Release:
         spare=pick.spare,
         queue=app.queue,
         gang=app.gang,
+        node=pick.node,
     )

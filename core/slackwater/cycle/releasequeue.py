@@ -107,14 +107,29 @@ class ReleaseQueue:
     def gang(self, app: str) -> list[Pick]:
         """All held pods of an app at once, or none of them."""
         members = self._members.get(app, [])
-        slots = sum(self._left[row] * self.rows[row].slots for row in members)
-        if not members or self.lacking_together(app) is not None or slots > self.headroom(members[0]) + TOLERANCE:
+        if not members or not self._enough(members[0]):
             return []
         if self._leads(members):
             return [self._picked(members[0])] if self.seated(members[0]) else []
-        if not self._rooms.take_all([(self.rows[row].shape, self._left[row]) for row in members]):
+        nodes = self._rooms.take_all([(self.rows[row].shape, self._left[row]) for row in members])
+        if nodes is None:
             return []
-        return [self._picked(row, placed=True) for row in members for _ in range(self._left[row])]
+        names = self._rooms.names if self._rooms.known else [""] * len(self._rooms.names)
+        return [self._picked(row, names[node]) for row, found in zip(members, nodes, strict=True) for node in found]
+
+    def gang_pods(self, app: str) -> int:
+        """How many pods of an app would go at once: all that are held, or its driver before the others."""
+        return sum(self._left[row] for row in self._members.get(app, ()))
+
+    def takes_gang(self, app: str) -> bool:
+        """Whether all held pods of an app could go at once."""
+        members = self._members.get(app, [])
+        return bool(members) and self._enough(members[0]) and self._could_go(members[0])
+
+    def _enough(self, row: int) -> bool:
+        """Whether the sum and the pool have as much as a gang asks for."""
+        slots = self._whole(row)
+        return self.lacking_together(self.rows[row].app.id) is None and slots <= self.headroom(row) + TOLERANCE
 
     def _leads(self, members: Sequence[int]) -> bool:
         """Whether these rows are one driver, which has to leave the gang that follows it the nodes it needs."""
@@ -126,6 +141,33 @@ class ReleaseQueue:
         self._going = list(range(len(self._requests)))
         self._open = self._pickable()
         self._index = None
+
+    def portion(self, kind: Category) -> float:
+        """Slots of what of a side goes first and could go now: a task rather than a driver, then what takes least.
+
+        A gang goes as a whole.
+        """
+        mine = [(row, c) for row, c in enumerate(self.rows) if self._left[row] and c.category is kind]
+        turns = sorted((-c.app.priority, c.group.driver, self._whole(row), row) for row, c in mine)
+        return next((slots for *_, slots, row in turns if self._could_go(row)), 0.0)
+
+    def _whole(self, row: int) -> float:
+        """Slots of what is released at once: one pod of the row, or all of its gang."""
+        candidate = self.rows[row]
+        if not candidate.app.gang:
+            return candidate.slots
+        return sum(self._left[each] * self.rows[each].slots for each in self._members[candidate.app.id])
+
+    def _could_go(self, row: int) -> bool:
+        """Whether there is room for that."""
+        app = self.rows[row].app
+        if not app.gang:
+            return self.fits(row) and self.seated(row)
+        members = self._members[app.id]
+        if self._leads(members):
+            return self.fits(row) and self.seated(row)
+        wanted = [(self.rows[each].shape, self._left[each]) for each in members]
+        return self.lacking_together(app.id) is None and self._rooms.holds_all(wanted)
 
     def _pickable(self) -> list[int]:
         """Rows with pods left that go one by one; gangs go whole."""
@@ -165,23 +207,24 @@ class ReleaseQueue:
         """Slots left in the pool of this row; infinite without a pool."""
         return self._headroom[self.rows[row].category]
 
-    def _picked(self, row: int, *, placed: bool = False) -> Pick:
+    def _picked(self, row: int, node: str | None = None) -> Pick:
+        """One pod of the row goes. One of a gang has its room already, on this node; "": nobody knows which."""
         candidate = self.rows[row]
         if candidate.app.id in self._bare:
             self._bare.discard(candidate.app.id)
             for each in self._members[candidate.app.id]:
                 self._rank[each] = self._ranks(self.rows[each])
-        nodes = () if placed else self._seat(candidate, self._rooms)
+        avoid, spare = self._seat(candidate, self._rooms) if node is None else ((), ())
         uid = candidate.group.held[self._taken[row]]
-        pick = Pick(candidate, uid, self._urgency[row], self._align[row], *nodes)
+        pick = Pick(candidate, uid, self._urgency[row], self._align[row], avoid, spare, node or "")
         self._take(row)
         return pick
 
-    def _seat(self, candidate: ReleaseCandidate, rooms: NodeRooms) -> tuple[tuple[str, ...], ...]:
+    def _seat(self, candidate: ReleaseCandidate, rooms: NodeRooms) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Give a pod its room; returns the nodes that it must not be placed on, and those of them it may at need."""
         if not candidate.group.driver or self._driver_nodes is None:
             rooms.take(candidate.shape)
-            return ()
+            return (), ()
         bars = self._bars(candidate.app.id, candidate.group.request)
         row = rooms.take(candidate.shape, bars.costly if rooms.fits(candidate.shape, bars.costly) else bars.barred)
         self._driver_nodes.take(row, candidate.group.request)

@@ -143,6 +143,10 @@ class Queue:
         """Whether nodes may still be added."""
         return self.maximum is not None and not self.maximum.fits(self.capacity)
 
+    def most(self, capacity: Resources) -> Resources:
+        """The most that its nodes, or some of them with this capacity, may ever have: what is there, or is to come."""
+        return capacity if self.maximum is None else capacity.at_least(self.maximum)
+
     # max over kinds of amount ÷ capacity, ÷ the namespace's weight (weighted DRF)
     def fair_share(self, namespace: str, amount: Resources) -> float:
         """What an amount is worth to a namespace; of a kind that the queue has none of now, nothing can be shared."""

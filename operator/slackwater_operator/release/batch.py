@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from slackwater.cycle.cycle import Release
@@ -51,6 +52,19 @@ def steerable(snapshot: Snapshot, releases: Iterable[Release]) -> set[str]:
     """
     chosen = {queue.name for queue in snapshot.queues if queue.nodes is not None}
     return {each.uid for each in releases if not (each.driver or each.avoid or each.gang or each.queue in chosen)}
+
+
+def beside(chosen: Iterable[Release], wishes: Iterable[PlacementWish], refused: Container[str]) -> list[PlacementWish]:
+    """Pods of gangs of which one was refused, each with the node where the round found room for it beside the others.
+
+    Placement looks at one pod after the other: of pods of several sizes it may give one the node that another needs.
+    """
+    gangs = {each.uid: each for each in chosen if each.gang}
+    broken = {each.app for each in gangs.values() if each.uid in refused}
+    apart = {each.app for each in gangs.values() if not each.node}
+    found = {uid: each.node for uid, each in gangs.items() if each.app in broken - apart}
+    alone = {node: (node,) for node in found.values()}  # listed once for all pods that share them
+    return [replace(each, nodes=alone[found[each.uid]]) for each in wishes if each.uid in found]
 
 
 def moves(cache: OperatorCache, pods: Iterable[tuple[PodRecord, str]]) -> list[PlacementWish]:

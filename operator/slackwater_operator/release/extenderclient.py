@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
@@ -107,6 +107,17 @@ class Placement:
     refused: Mapping[str, str] = field(default_factory=dict)
     reserved: bool = True  # in the extender's ledger
     needs: Mapping[str, Resources] = field(default_factory=dict)  # the room refused pods wait for, beyond their request
+
+    def revised(self, later: Placement) -> Placement:
+        """With the outcomes of those that were asked about again."""
+        placed = {uid: node for uid, node in self.placed.items() if uid not in later.refused}
+        refused = {uid: reason for uid, reason in self.refused.items() if uid not in later.placed}
+        return replace(
+            self,
+            placed={**placed, **later.placed},
+            refused={**refused, **later.refused},
+            needs={**self.needs, **later.needs},
+        )
 
 
 @dataclass(frozen=True, slots=True)

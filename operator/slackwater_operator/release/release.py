@@ -32,7 +32,17 @@ from slackwater_operator.cache.refusals import AwaitedRoom
 from slackwater_operator.cache.rooms import Rooms
 from slackwater_operator.cache.snapshot import take_snapshot
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.release.batch import GROWN, LIFTED, NOMINATED, STEERED, Handover, batch, moves, steerable
+from slackwater_operator.release.batch import (
+    GROWN,
+    LIFTED,
+    NOMINATED,
+    STEERED,
+    Handover,
+    batch,
+    beside,
+    moves,
+    steerable,
+)
 from slackwater_operator.release.extenderclient import (
     DegradedMode,
     Placement,
@@ -215,7 +225,7 @@ class Releaser:
         if placement is None:
             return 0, 0
         apps = {each.uid: each.app for each in chosen}
-        placement = await self._whole(placement, chosen)
+        placement = await self._whole(await self._beside(placement, chosen, wishes), chosen)
         self._step_aside(placement, apps)
         steered = self._steered(outlook, chosen) if placement.reserved else set[str]()
         for uid in placement.placed:
@@ -314,6 +324,21 @@ class Releaser:
         placed = {uid: node for uid, node in found.items() if node is not None}
         refused = {uid: "no node has the declared amount free" for uid, node in found.items() if node is None}
         return Placement(placed, refused, reserved=False)
+
+    async def _beside(
+        self, placement: Placement, chosen: Sequence[Release], wishes: Sequence[PlacementWish]
+    ) -> Placement:
+        """A gang of which one pod found no node, since others took it first, is tried where the round found room."""
+        again = beside(chosen, wishes, placement.refused) if placement.reserved else []
+        if not again:
+            return placement
+        try:
+            return placement.revised(await self.places.place(again))
+        except Unavailable as problem:
+            self._placing_fails = True
+            self._failed(problem)
+            self.writes.doubt(each.uid for each in again)
+            return placement.revised(Placement(refused={each.uid: str(problem) for each in again}))
 
     async def _whole(self, placement: Placement, chosen: Iterable[Release]) -> Placement:
         """A gang of which one pod found no node keeps none of the others' nodes."""

@@ -127,6 +127,49 @@ class TestGangs:
         app = task_app("gang", held=10, gang=True)
         assert len(released(decide(snapshot(app, window=5)))) == 10
 
+    @pytest.mark.parametrize("size", [4, 12], ids=["smaller than the window", "larger"])
+    @pytest.mark.parametrize("priority", [0, 100])
+    def test_places_of_the_window_are_kept_for_a_gang_that_has_room(self, size: int, priority: int) -> None:
+        """Each place that comes free would go to a single pod of an endless line, and never all to the gang."""
+        gang = task_app("gang", 1, held=size, gang=True, priority=priority)
+        line = task_app("line", held=50, started=True)
+        going = replace(line, groups=(replace(line.groups[0], released=8),))
+        waits = decide(snapshot(going, gang, on=queue(100), window=10))
+        assert released(waits) == []
+        assert waits.verdicts["gang"].sentence == (
+            f"released and not bound yet are 8 pods, and the window allows 10: a gang starts with all of its {size} "
+            "pods or none"
+        )
+        assert waits.verdicts["line"].sentence == (
+            "waits behind gang, which waits for the window of released pods to have places for all of it"
+        )
+        goes = decide(snapshot(line, gang, on=queue(100), window=10))
+        assert released(goes)[:size] == list(gang.groups[0].held)
+
+    def test_the_driver_of_a_gang_asks_for_its_own_place_only(self) -> None:
+        """Its tasks go after it: until then the window need not hold them."""
+        led = App(
+            "led", "team", 0.0, (group("led", Role.DRIVER, held=1), group("led", held=9)), gang=True, has_driver=True
+        )
+        going = App("going", "team", 0.0, (group("going", released=8),), started=True)
+        assert released(decide(snapshot(led, going, on=queue(100), window=10))) == ["led/driver/0"]
+
+    def test_no_place_is_kept_from_a_higher_priority_nor_for_a_gang_without_room(self) -> None:
+        """Whoever is more urgent goes, and what the gang could not use is nobody's loss."""
+        line = task_app("line", held=50, started=True, priority=1)
+        going = replace(line, groups=(replace(line.groups[0], released=8),))
+        gang = task_app("gang", 1, held=4, gang=True)
+        assert len(released(decide(snapshot(going, gang, on=queue(100), window=10)))) == 2
+        going = replace(going, priority=0)
+        assert len(released(decide(snapshot(going, gang, on=queue(100, free=3), window=10)))) == 2
+
+    def test_a_gang_larger_than_the_window_goes_beside_more_urgent_pods_alone(self) -> None:
+        """A trickle of these would keep it for ever, and less urgent ones wait until it has gone."""
+        gang = task_app("gang", 1, held=12, gang=True, priority=5)
+        for priority, goes in ((9, True), (5, False), (0, False)):
+            trickle = App("trickle", "team", 0.0, (group("trickle", released=1),), started=True, priority=priority)
+            assert (len(released(decide(snapshot(trickle, gang, on=queue(100), window=10)))) == 12) is goes
+
     def test_a_gang_of_which_a_part_found_no_node_waits_whole(self) -> None:
         """The others would go without it, and hold their room for nothing."""
         workers, servers = group("mpi", held=2, stage="w"), group("mpi", held=1, stage="s")

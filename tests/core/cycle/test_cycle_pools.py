@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.cycle import decide
+from slackwater.cycle.snapshot import App
 from slackwater.pools.pools import Category
-from support.builders.snapshots import driver_app, pool, queue, released, running_app, snapshot, task_app
+from support.builders.snapshots import driver_app, group, pool, queue, released, running_app, snapshot, task_app
 
 
 class TestPools:
@@ -59,6 +62,36 @@ class TestPools:
         large = running_app("large", 0, running=80, held=50, demand=131.0)
         on, pools = queue(1000, free=19, pool="default"), (pool(100, 0.1, low=0.1),)
         assert len(released(decide(snapshot(large, on=on, pools=pools)))) == 9
+
+    def test_a_side_without_a_running_task_runs_what_can_go_whatever_its_owner_keeps(self) -> None:
+        """A bound leaves the side less than one map. Its reduces are smaller, but they wait for the maps."""
+        maps, reduces = group("app", size=6, held=4, stage="m"), group("app", size=1, held=2, stage="r", waiting=True)
+        app = App("app", "team", 0.0, (maps, replace(reduces, level=1)), category=Category.LARGE)
+        on, pools = queue(8, pool="default"), (pool(8, 0.5, low=0.5),)
+        for started in (True, False):
+            assert released(decide(snapshot(replace(app, started=started), on=on, pools=pools))) == ["app/m/0"]
+
+    def test_a_driver_that_must_wait_does_not_measure_what_its_side_may_run(self) -> None:
+        """Drivers hold all that the bound leaves to large apps: a task goes, though a driver would ask for less."""
+        apps = [running_app(f"app{n}", n, held=4, size=2, category=Category.LARGE) for n in range(3)]
+        waiting = driver_app("late", 9, driver=1, task=2, category=Category.LARGE)
+        on, pools = queue(16, free=13, pool="default"), (pool(16, 0.8, low=0.8),)
+        assert released(decide(snapshot(*apps, waiting, on=on, pools=pools)))[:1] == ["app0/task/0"]
+
+    def test_the_more_urgent_task_goes_first_beyond_a_bound(self) -> None:
+        """Though one of lower priority would ask for less."""
+        apps = [task_app(f"p{n}", held=2, size=4 - n, priority=1 - n, started=True) for n in range(2)]
+        apps = [replace(app, category=Category.LARGE) for app in apps]
+        on, pools = queue(16, pool="default"), (pool(16, 0.9, low=0.9),)
+        assert released(decide(snapshot(*apps, on=on, pools=pools))) == ["p0/task/0"]
+
+    def test_a_bound_is_told_with_the_slots_that_pods_hold(self) -> None:
+        """Three drivers and a task hold five slots of the 3.2 that the bound leaves; no less are said to be taken."""
+        busy = running_app("busy", running=1, size=2, category=Category.LARGE)
+        apps = [running_app(f"app{n}", n, held=4, size=2, category=Category.LARGE) for n in range(2)]
+        on, pools = queue(16, free=11, pool="default"), (pool(16, 0.8, low=0.8),)
+        said = decide(snapshot(busy, *apps, on=on, pools=pools)).verdicts["app0"].sentence
+        assert said == "the large pool has 3.2 of 16.0 slots, 5.0 are taken, this app needs 2.0"
 
     def test_slots_that_come_free_one_by_one_are_not_lent_before_an_app_whose_pool_has_them(self) -> None:
         """One slot is free: the small app's driver takes it, though it needs a task too, not one more large task."""

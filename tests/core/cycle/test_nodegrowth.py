@@ -33,6 +33,16 @@ def asking(name: str, count: int, *, size: float = 1.0, held: int = 0, **more: o
     return App(name, "team", 0.0, groups, started=True)
 
 
+def asked_by(kind: str, amount: int) -> App:
+    """An app that asks for so many cores before it can run."""
+    apps = {
+        "one pod": task_app("app", size=amount),
+        "a gang": task_app("app", held=amount, gang=True),
+        "a driver and a task": driver_app("app", driver=amount / 2, task=amount / 2),
+    }
+    return apps[kind]
+
+
 class TestTheMaximum:
     """Held pods ask exactly as far as the maximum of their queue allows."""
 
@@ -78,6 +88,21 @@ class TestTheMaximum:
         said = decide(snapshot(gang, driver, on=on, pools=())).verdicts
         assert not said["gang"].refused
         assert not said["boss"].refused
+
+    @pytest.mark.parametrize("kind", ["one pod", "a gang", "a driver and a task"])
+    @pytest.mark.parametrize(("maximum", "refused"), [(40, True), (64, False)])
+    def test_what_asks_for_more_than_there_may_ever_be_is_refused(
+        self, kind: str, maximum: float, *, refused: bool
+    ) -> None:
+        """It would wait for machines that nobody may add."""
+        said = decide(snapshot(asked_by(kind, 50), on=queue(16, maximum=cpu(maximum), growth=1000))).verdicts["app"]
+        assert said.refused is refused
+        assert said.sentence.startswith("asks for 50 cpu at the least, but queue default has at most 40") is refused
+
+    @pytest.mark.parametrize("kind", ["one pod", "a gang", "a driver and a task"])
+    def test_below_the_nodes_that_are_there_refuses_nothing_that_they_hold(self, kind: str) -> None:
+        """It says how far they may grow."""
+        assert decide(snapshot(asked_by(kind, 8), on=queue(16, maximum=cpu(4)))).started == ("app",)
 
     def test_a_smaller_pod_asks_where_a_larger_one_may_not(self) -> None:
         """What the maximum leaves is not lost because the first in line is too large for it."""

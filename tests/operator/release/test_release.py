@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
+from slackwater.errors import Unavailable
 from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.names import UNKNOWN_POD
@@ -28,6 +29,34 @@ def test_priority_is_kept_at_placement() -> None:
     world.operator().step()
     ranks = {wish.uid.partition("-")[0]: wish.rank for wish in world.place_calls[0].wishes}
     assert ranks == {"high": 0, "low": 1}
+
+
+def mixed_gang() -> World:
+    """Two small and three large pods that go together, on three nodes that each hold one of the large."""
+    world = enforcing(*[node(name, cpu=16) for name in "abc"])
+    for number, cpu in enumerate((4, 4, 12, 12, 12)):
+        world.create(f"mpi-{number}", cpu=cpu, app="mpi", annotations={names.GANG: "true", names.TASKS: "5"})
+    return world
+
+
+def test_a_gang_of_several_sizes_goes_where_the_round_found_room_for_all_of_it() -> None:
+    """Placed one after the other its small pods fill a node that a large one needs: then each gets its own."""
+    world = mixed_gang()
+    assert world.operator().step() == 5
+    first, second = world.place_calls
+    assert all(wish.nodes is None for wish in first.wishes)
+    assert len(second.wishes) == 5
+
+
+@pytest.mark.parametrize("answers", [True, False], ids=["refused again", "no answer"])
+def test_a_gang_for_which_placement_finds_no_nodes_either_way_keeps_none(*, answers: bool) -> None:
+    """Nothing of it is entered, and it is tried again later."""
+    world = mixed_gang()
+    operator = world.operator()
+    operator.releaser.places = _Second(world, answers=answers)
+    assert operator.step() == 0
+    operator.step()
+    assert world.entered == {}
 
 
 def test_fair_order_is_kept_at_placement() -> None:
@@ -227,6 +256,25 @@ def test_a_pod_the_extender_has_not_seen_yet_is_asked_about_again_at_once() -> N
     assert operator.releaser.no_node == {}
     operator.releaser.places = world
     assert operator.step(operator.releaser.settings.period) == 1
+
+
+class _Second:
+    """An extender that serves no question that names one node."""
+
+    def __init__(self, world: World, *, answers: bool) -> None:
+        self.rooms, self.reserve, self.unreserve = world.rooms, world.reserve, world.unreserve
+        self.wakeups, self.freed, self.usage = world.wakeups, world.freed, world.usage
+        self.world, self.answers = world, answers
+
+    async def place(self, wishes: Sequence[PlacementWish], *, cold: bool = False, alpha: float = 0.0) -> Placement:
+        """Refuse those, or do not answer although some were entered."""
+        found = await self.world.place(wishes, cold=cold, alpha=alpha)
+        if all(wish.nodes is None for wish in wishes):
+            return found
+        if not self.answers:
+            raise Unavailable("extender: TimeoutError")
+        await self.world.unreserve([wish.uid for wish in wishes])
+        return Placement({}, {wish.uid: "slackwater: measured room too small" for wish in wishes})
 
 
 class _Behind:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from slackwater_cluster.api.session import MERGE
+from slackwater_cluster.api.contenttypes import MERGE
 from slackwater_cluster.pods.quantities import parse_quantity
 from slackwater_lab.processes.stealtime import Stopwatch
 from support.lab.testnamespace import LABEL, PLAIN, QUEUES, Ground, Object, phase, until

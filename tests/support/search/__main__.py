@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from support.search.campaign import ROOT, search
-from support.search.generate import WILD, plan
+from support.search.generate import MIXED, WILD, plan
 from support.search.plan import WorldPlan
 from support.search.play import play
 from support.search.shrink import shrunk
@@ -26,7 +26,9 @@ def main() -> int:
     """The command; 1 where something was found."""
     parser = argparse.ArgumentParser(prog="search", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--worlds", type=int, default=1000)
-    parser.add_argument("--first", type=int, help=f"the first seed: 0, or {WILD} for wild worlds")
+    parser.add_argument(
+        "--first", type=int, help=f"the first seed: 0, {WILD} for wild worlds, {MIXED} for gangs of two sizes"
+    )
     parser.add_argument("--wild", action="store_true", help="devices, visitors, nodes that change, users who delete")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--folder", type=Path, default=ROOT / ".search")

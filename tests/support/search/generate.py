@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+from support.search.mixed import mixed
 from support.search.plan import AppPlan, NodePlan, QueuePlan, StagePlan, Trouble, WorldPlan
 from support.search.wild import widened
 
@@ -12,11 +13,14 @@ CORES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 SHARES = (0.05, 0.1, 0.125, 0.25, 0.3, 0.5, 0.6, 0.75, 0.9, 1.0)  # of a node, for pods
 OPEN_GATES = 1_000_000  # from this seed on tasks may come without a gate where nobody waits …
 WILD = 2_000_000  # … and from this one on worlds are wild: a second family, so that the seeds before keep their worlds
+MIXED = 3_000_000  # from here on they have gangs of two sizes
 MOST_TASKS = 60  # of all apps together: what is slow to play is not more telling
 
 
 def plan(seed: int) -> WorldPlan:
     """The world of a seed."""
+    if seed >= MIXED:
+        return mixed(_plain(seed))
     return widened(_plain(seed)) if seed >= WILD else _plain(seed)
 
 
@@ -40,7 +44,7 @@ def _plain(seed: int) -> WorldPlan:
         start_lag=rng.choice((0.0, 0.0, 1.0, 3.0)),
         measured=rng.random() < 0.9,
         pressure=rng.choice((0.0, 300.0, 300.0)),  # 300 is what kubelets do by default
-        open_gate=seed >= OPEN_GATES,
+        open_gate=OPEN_GATES <= seed < MIXED,
     )
 
 

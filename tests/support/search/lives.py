@@ -152,12 +152,12 @@ class Life:
     def _due(self, stage: _Stage, pod: PodRecord) -> float:
         """When a task ends: it works from its start on, in a gang from the last one's, and never before its parents."""
         begin = pod.started
-        if self.plan.gang and stage.done == 0:
-            mates = [self.cluster.pods.get(uid) for uid in stage.living]
-            if len(mates) < stage.plan.tasks or any(mate is None or not mate.started for mate in mates):
+        if self.plan.gang and not any(each.done for each in self.stages):
+            mates = [self.cluster.pods.get(uid) for each in self.stages for uid in each.living]
+            if len(mates) < self.plan.tasks or any(mate is None or not mate.started for mate in mates):
                 return float("inf")
             begin = max(mate.started for mate in mates if mate is not None)
-        if stage.number:
+        if stage.number and not self.plan.gang:
             before = self.stages[stage.number - 1].finished_at
             if before is None:
                 return float("inf")
@@ -165,7 +165,7 @@ class Life:
         return begin + stage.plan.seconds
 
     def _open(self, stage: _Stage) -> bool:
-        """Whether a stage's tasks exist by now."""
+        """Whether a stage's tasks exist by now; those of a gang are sizes of pods that are there together."""
         return self.plan.upfront or stage.number == 0 or self.stages[stage.number - 1].finished_at is not None
 
     def _fill(self, stage: _Stage) -> None:
@@ -177,14 +177,15 @@ class Life:
         self.shown = True
         annotations: dict[str, str] = {}
         if self.plan.gang:
-            annotations |= {names.GANG: "true", names.TASKS: str(stage.plan.tasks - stage.done)}
+            left = self.plan.tasks - sum(each.done for each in self.stages)
+            annotations |= {names.GANG: "true", names.TASKS: str(left)}
         elif not self.plan.driver and self.plan.announces:
             annotations |= self._announced()
-        if stage.number and self.plan.upfront:
+        if stage.number and self.plan.upfront and not self.plan.gang:
             annotations[names.PARENTS] = f"s{stage.number - 1}"
         if self.plan.strict:
             annotations[names.DAG] = "strict"
-        label = f"s{stage.number}" if len(self.stages) > 1 else ""
+        label = f"s{stage.number}" if len(self.stages) > 1 and not self.plan.gang else ""
         name = f"{self.plan.name}-{stage.number}-{self._made}"
         return self.cluster.admit(self.plan, name, stage.plan.size, names.TASK, label, annotations, self._owners())
 

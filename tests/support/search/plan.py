@@ -57,7 +57,10 @@ class StagePlan:
 
 @dataclass(frozen=True, slots=True)
 class AppPlan:
-    """One application. Stages follow each other; `upfront`: all their pods exist from the beginning."""
+    """One application. Stages follow each other; `upfront`: all their pods exist from the beginning.
+
+    Those of a gang do not follow each other: they are sizes of pods that start together.
+    """
 
     name: str
     stages: tuple[StagePlan, ...]

@@ -12,7 +12,8 @@ import numpy as np
 
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.snapshot import App, PodGroup
+from slackwater.cycle.podline.readiness import lacking_room
+from slackwater.cycle.snapshot import App, PodGroup, Queue
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,12 +29,14 @@ class Assembly:
         rooms: NodeRooms,
         driver_nodes: DriverNodes,
         shapes: Mapping[tuple[str, str], int],
+        queue: Queue,
         now: float,
         patience: float,
     ) -> None:
         self._rooms, self._driver_nodes, self._shapes = rooms, driver_nodes, shapes
-        self._now, self._patience = now, patience
+        self._queue, self._now, self._patience = queue, now, patience
         self.app: App | None = None
+        self.keeps = False  # whether it fits nowhere yet, so that room is kept from others
 
     def deadline(self, app: App) -> float | None:
         """Until when an app may keep room that it cannot use yet; None while it may not."""
@@ -41,15 +44,21 @@ class Assembly:
         periods = int((self._now - since) / self._patience) if self._patience > 0 else 0
         return since + (periods + 1) * self._patience if periods > 0 and periods % 2 == 1 else None
 
+    def may_claim(self, app: App) -> bool:
+        """Whether an app has waited long enough for room, and nothing else keeps it: it could not use any."""
+        return self.deadline(app) is not None and not app.behind and bool(lacking_room(app, self._queue))
+
     def keep(self, app: App) -> bool:
-        """Keep room for an app; False where nothing that is kept could help it."""
-        groups = [group for group in app.groups if group.held and not group.pausing]
+        """Keep room for an app that may claim some; False where nothing that is kept could help it."""
+        ready = lacking_room(app, self._queue)
+        groups = [group for group in app.groups if group.held] if app.gang and ready else ready
         held = [(self._shapes[app.id, group.key], len(group.held)) for group in groups]
         if not held or not self._driver_nodes.serves(app):
             return False
         if app.gang:
             self.app = app
-            if not self._rooms.holds_all(held):
+            self.keeps = not self._rooms.holds_all(held)
+            if self.keeps:
                 self._rooms.keep_most(held)
             return True
         if not any(self._rooms.fits(shape) for shape, _ in held):
@@ -57,6 +66,7 @@ class Assembly:
             if row < 0:
                 return False
             self._rooms.keep_row(row)
+            self.keeps = True
         self.app = app
         return True
 

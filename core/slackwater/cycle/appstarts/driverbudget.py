@@ -57,9 +57,16 @@ class DriverBudget:
         sizes = self._sizes[app.id].driver, self._task(app, ground)
         found = ground.answers.get(sizes)
         if found is None:
-            driver, most = WaitingDriver(app.id, *sizes), self._queue.maximum or ground.most
-            found = ground.answers[sizes] = admit(driver, ground.means, ground.capacity, most)
+            driver = WaitingDriver(app.id, *sizes)
+            found = ground.answers[sizes] = admit(driver, ground.means, ground.capacity, self._most(ground))
         return found
+
+    def _most(self, ground: Ground) -> Resources | None:
+        """The most there may ever be; of kinds that a stated maximum does not name nobody knows."""
+        if not self._queue.maximum:
+            return ground.most
+        most = self._queue.most(ground.capacity)
+        return Resources({kind: most[kind] for kind in self._queue.maximum})
 
     # While nobody knows the size of a task:  TC = min(AMC, C − AMC)
     def _task(self, app: App, ground: Ground) -> Resources:

@@ -10,7 +10,7 @@ from slackwater.cycle.appverdicts import Verdict, WaitReason, enlarged
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.podline.earlystart import precedes
 from slackwater.cycle.snapshot import App, PodGroup, Queue
-from slackwater.resources import NOTHING, total
+from slackwater.resources import Resources, total
 
 
 class PossibleApps:
@@ -67,20 +67,25 @@ class PossibleApps:
                 return Verdict(app.id, WaitReason.GANG_TOO_LARGE, numbers, position)
         return None
 
-    def gang_beyond_all(self, app: App, position: int) -> Verdict | None:
-        """A gang that asks for more than the queue may ever have."""
-        asked = total(group.request * group.together for group in app.groups)
-        most = self._queue.capacity.at_least(self._queue.maximum or NOTHING)
-        unbounded = (
-            () if self._queue.maximum is None or not self._queue.grows else set(asked) - set(self._queue.maximum)
-        )
-        lacking = [kind for kind in asked.lacking(most) if kind not in unbounded]
-        if not lacking:
+    def beyond_all(self, app: App, position: int) -> Verdict | None:
+        """The verdict on an app of which nothing is within what the queue may ever have: no pod, or not its gang."""
+        if app.gang:
+            pieces = [total(group.request * group.together for group in app.groups)]
+        else:
+            pieces = [group.request for group in app.groups if group.held]
+        lacking = [self._beyond(asked) for asked in pieces]
+        if not lacking or not all(lacking):
             return None
-        kind = lacking[0]
+        asked, kind, most = pieces[0], lacking[0], self._queue.most(self._queue.capacity)
         numbers = {"ask": asked[kind], "kind": kind, "queue": self._queue.name, "limit": most[kind]}
         numbers["remedy"] = enlarged(self._queue.maximum)
         return Verdict(app.id, WaitReason.INFEASIBLE, numbers, position)
+
+    def _beyond(self, asked: Resources) -> str:
+        """A kind of which more is asked for than there may ever be; nobody knows of those a maximum does not name."""
+        unbounded = set(asked) - set(self._queue.maximum or asked) if self._queue.grows else set[str]()
+        lacking = asked.lacking(self._queue.most(self._queue.capacity))
+        return next((kind for kind in lacking if kind not in unbounded), "")
 
 
 def incomplete(app: App, position: int = 0) -> Verdict | None:

@@ -88,29 +88,31 @@ class PoolSlots:
         pools = self.pools()
         return {kind: max(0.0, pools.size(kind) - self._charged[kind]) for kind in Category}
 
-    def owners_headroom(self) -> dict[Category, float]:
+    def owners_headroom(self, portion: Callable[[Category], float]) -> dict[Category, float]:
         """Slots each side may take beyond the border: all of them, but for bounds that an owner wrote (delta).
 
-        A side of which no task runs may always run one: a bound shares the work out, it does not end it.
+        A side of which no task runs may always run one: a bound shares the work out, it does not end it. `portion`:
+        slots of what of a side would go first.
         """
-        most = {Category.SMALL: self.pool.high, Category.LARGE: 1 - self.pool.low}
-        return {kind: self._owners_headroom(kind, most[kind], self.pool.tot) for kind in Category}
+        return {kind: self._owners_headroom(kind, portion) for kind in Category}
 
-    def _owners_headroom(self, kind: Category, share: float, tot: float) -> float:
+    def owners_share(self, kind: Category) -> float:
+        """The share of the slots that an owner leaves to a side at the most."""
+        return self.pool.high if kind is Category.SMALL else 1 - self.pool.low
+
+    def taken(self, kind: Category) -> float:
+        """Slots that pods of a side hold, with those that this round has released."""
+        return self._charged[kind] + self.spent[kind]
+
+    def _owners_headroom(self, kind: Category, portion: Callable[[Category], float]) -> float:
+        share = self.owners_share(kind)
         if share >= 1:
             return math.inf
-        left = max(0.0, share * tot - self._charged[kind] - self.spent[kind])
+        left = max(0.0, share * self.pool.tot - self.taken(kind))
         mine = [app for app in self._apps if self._sizes[app.id].category is kind]
         if self.spent[kind] or any(g.charged for app in mine for g in app.groups if not g.driver):
             return left
-        return max(left, min((each for app in mine for each in self._portions(app)), default=0.0))
-
-    def _portions(self, app: App) -> list[float]:
-        """Slots of what of the app is released at once: each held pod, or the gang as a whole."""
-        size = self._sizes[app.id]
-        if app.gang:
-            return [size.held] if size.held > 0 else []
-        return [each for each, group in zip(size.slots, app.groups, strict=True) if group.held]
+        return max(left, portion(kind))
 
     def free(self, pools: Pools) -> float:
         """Slots nobody holds or was promised. A promise beyond its own pool takes nothing from the other one."""

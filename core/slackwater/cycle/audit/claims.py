@@ -29,9 +29,10 @@ from slackwater.cycle.audit.waitingpods import occupy
 from slackwater.cycle.cycle import Round
 from slackwater.cycle.drivernodes import OWN, DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.podline.readiness import readiness
+from slackwater.cycle.podline.readiness import lacking_room, readiness
 from slackwater.cycle.queuepass import by_group
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
+from slackwater.pools.pools import Category
 from slackwater.resources import NOTHING, Resources
 from slackwater.validation import TOLERANCE
 
@@ -157,6 +158,8 @@ class _Holds:
             found = Claim.NO_ROOM, "", f"no node has room for {describe(group.request)}"
         elif self.flight >= self.snapshot.window or (app.gang and self.flight):
             found = Claim.WINDOW, "", f"pods on their way: {self.flight}"
+        elif (other := self._next_gang(app)) is not None:
+            found = Claim.WINDOW, other.id, "places are kept for it as pods come to their nodes"
         elif (other := self._assembled_for(app)) is not None:
             found = Claim.ASSEMBLY, other.id, "room is kept for it until its deadline"
         elif not app.started and group.driver and (other := self._reserve(app)) is not None:
@@ -196,6 +199,25 @@ class _Holds:
             return together.fits(self.queue.free) and self.rooms.holds_all(wanted)
         return self.rooms.fits(shape) and group.request.fits(self.queue.free)
 
+    def _next_gang(self, app: App) -> App | None:
+        """A gang of any queue that has room and more pods than the window has places; not before a higher priority."""
+        left, queues = self.snapshot.window - self.flight, {queue.name: queue for queue in self.snapshot.queues}
+        for each in self.snapshot.apps:
+            queue = queues.get(each.queue)
+            if queue is None or not each.gang or each.id == app.id or each.priority < app.priority:
+                continue
+            wanted = self._wanted(queue, each)
+            if sum(count for _, count in wanted) > left and self.rooms.holds_all(wanted):
+                return each
+        return None
+
+    def _wanted(self, queue: Queue, gang: App) -> list[tuple[int, int]]:
+        """Pods of a gang that lack nothing but room, as shapes and their numbers."""
+        ready = {group.key for group in lacking_room(self.before[gang.id], queue)}
+        groups = [group for group in gang.groups if group.held and group.key in ready]
+        shapes = self.rooms.shapes(queue, groups)
+        return [(shape, len(group.held)) for shape, group in zip(shapes, groups, strict=True)]
+
     def _assembled_for(self, app: App) -> App | None:
         """The app for which room is kept, of this queue or of one that shares its nodes; not from a higher priority."""
         sharing = {queue.name for queue in self.snapshot.queues if self._shares_nodes(queue)}
@@ -205,7 +227,9 @@ class _Holds:
             for each in (*self.apps, *others)
             if each.id != app.id and each.priority >= app.priority and each.held_pods
         ]
-        return next((each for each in waiting if self.admission.assembly.deadline(each) is not None), None)
+        queues = {queue.name: queue for queue in self.snapshot.queues}
+        overdue = (each for each in waiting if self.admission.assembly.deadline(each) is not None)
+        return next((each for each in overdue if lacking_room(self.before[each.id], queues[each.queue])), None)
 
     def _shares_nodes(self, other: Queue) -> bool:
         """Whether another queue's apps may use nodes of this one; where nodes are not known, none do."""
@@ -229,4 +253,11 @@ class _Holds:
         size = self.admission.sizes[app.id]
         index = next(at for at, each in enumerate(app.groups) if each.key == group.key)
         need = size.held if app.gang else size.slots[index]
-        return need > self.admission.owners_headroom()[size.category] + TOLERANCE
+        # Of a side of which no task runs it may go, unless something else of it did.
+        first = 0.0 if self._went(size.category) else need
+        return need > self.admission.owners_headroom(lambda _: first)[size.category] + TOLERANCE
+
+    def _went(self, kind: Category) -> bool:
+        """Whether the round released something of a side."""
+        mine = [app for app in self.apps if self.admission.sizes[app.id].category is kind]
+        return any(app.held_pods < self.before[app.id].held_pods for app in mine)

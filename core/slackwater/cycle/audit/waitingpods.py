@@ -53,4 +53,4 @@ def occupy(rooms: NodeRooms, snapshot: Snapshot, decided: Round) -> None:
     queues = {queue.name: queue for queue in snapshot.queues}
     for release in decided.releases:
         if not release.growth:
-            rooms.take(rooms.shapes(queues[release.queue], [release.group])[0])
+            rooms.take_on(rooms.shapes(queues[release.queue], [release.group])[0], release.node)

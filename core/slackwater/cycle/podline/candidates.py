@@ -29,6 +29,7 @@ class Pick(NamedTuple):
     alignment: float
     avoid: tuple[str, ...] = ()  # nodes that it must not be placed on …
     spare: tuple[str, ...] = ()  # … but for these of them, if no other has the memory that its likes came to use
+    node: str = ""  # of a gang: where it fits beside the others
 
 
 class RequestShape(NamedTuple):

@@ -39,6 +39,12 @@ def not_ready(app: App, group: PodGroup, queue: Queue) -> WaitReason | None:
     return _of(app, group, _closed(app, queue) or _waits_for(app, group, _tasks_wait_for(app))).reason
 
 
+def lacking_room(app: App, queue: Queue) -> list[PodGroup]:
+    """The groups that lack nothing but room: those that may go now, and those for which placement found no node."""
+    told = zip(app.groups, readiness(app, queue), strict=True)
+    return [group for group, ready in told if ready.pods and ready.reason in (None, WaitReason.FRAGMENTED)]
+
+
 def led_by_driver(app: App) -> bool:
     """Head before workers: tasks wait until a driver of their app is bound (Ray's workers, Spark's executors).
 

@@ -17,6 +17,7 @@ from slackwater.cycle.appstarts.poolbuilder import SlotScale
 from slackwater.pools.demand import Wanted, category, more
 from slackwater.pools.pools import Category
 from slackwater.resources import Resources
+from slackwater.roles import Role
 from slackwater_cluster import names
 from slackwater_cluster.apps.size import AppSize
 from slackwater_operator.cache.apps.appstages import AwaitedStages

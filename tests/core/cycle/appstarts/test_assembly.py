@@ -14,7 +14,7 @@ from slackwater.cycle.cycle import decide
 from slackwater.cycle.snapshot import App, Queue, Snapshot
 from slackwater.nodetable import NodeTable
 from slackwater.roles import Role
-from support.builders.snapshots import cpu, group, released, running_app, task_app
+from support.builders.snapshots import cpu, group, pool, released, running_app, task_app
 
 NOW = 400.0  # patience is 300
 
@@ -66,6 +66,41 @@ def test_an_app_between_two_stages_waits_since_its_pods_came(came: float, *, kep
     outcome = decide(two_nodes(spark, task_app("late", 399.0)))
     assert (released(outcome) == []) is kept
     assert ("it has waited for 350 s" in outcome.verdicts["late"].sentence) is kept
+
+
+INCOMPLETE = App("gang", "team", 0.0, (group("gang", size=2, held=2, expected=4),), gang=True, announced=4)
+HEAD_PAUSES = App(
+    "ray",
+    "team",
+    0.0,
+    (group("ray", Role.DRIVER, 1, held=1, pausing=True), group("ray", size=4, held=2)),
+    has_driver=True,
+)
+
+
+@pytest.mark.parametrize(
+    ("app", "draining"),
+    [(task_app("large", size=4), True), (INCOMPLETE, False), (HEAD_PAUSES, False)],
+    ids=["its queue drains", "its gang is not complete", "its driver pauses"],
+)
+def test_no_room_is_kept_for_an_app_that_may_not_start(app: App, *, draining: bool) -> None:
+    """It could not use any: what lacks room alone may claim some."""
+    at = two_nodes(replace(app, queue="other"), task_app("late", 399.0, held=2))
+    other = replace(at.queues[0], name="other", draining=draining)
+    at = replace(at, queues=(*at.queues, other))
+    outcome = decide(at)
+    assert released(outcome) == ["late/task/0", "late/task/1"]
+    assert Claim.NOBODY not in {found.claim for found in holds(at, outcome)}
+
+
+def test_who_waits_behind_another_is_not_told_of_room_that_nobody_keeps() -> None:
+    """The first one fits and waits for its pool; another waits for the same."""
+    full = running_app("full", running=98, demand=99.0)
+    apps = [task_app(name, submitted, held=50, demand=50.0, gang=True) for name, submitted in (("a", 0.0), ("b", 1.0))]
+    on = Queue("default", cpu(1000), free=cpu(500), total=cpu(1000), pool="default")
+    seen = Snapshot(NOW, (on,), (full, *apps), (pool(100, 0.5, low=0.5),))
+    said = decide(seen).verdicts
+    assert (said["a"].reason, said["b"].reason) == (WaitReason.POOL, WaitReason.BEHIND)
 
 
 def test_the_gang_itself_is_told_what_it_lacks() -> None:

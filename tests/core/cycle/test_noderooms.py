@@ -1,0 +1,69 @@
+"""Pods of several sizes that go together: whether the nodes' rooms hold them all, and where."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from slackwater.cycle.cycle import decide
+from slackwater.cycle.snapshot import App, Snapshot
+from support.builders.nodes import node_table
+from support.builders.snapshots import group, queue, released, snapshot
+
+Sizes = tuple[tuple[int, float], ...]  # so many pods of this size
+
+
+def gang_on(rooms: list[float], sizes: Sizes) -> Snapshot:
+    """A gang of these pods on nodes with so many cores each."""
+    groups = tuple(group("gang", size=size, held=count, stage=f"s{at}") for at, (count, size) in enumerate(sizes))
+    table = node_table([[room] for room in rooms], kinds=("cpu",))
+    return replace(snapshot(App("gang", "team", 0.0, groups, gang=True), on=queue(sum(rooms))), nodes=table)
+
+
+FITTING: dict[str, tuple[list[float], Sizes]] = {
+    "large ones before small ones": ([16, 16, 16], ((2, 4), (3, 12))),
+    "large ones need the nodes that they just fill": ([10, 6], ((2, 5), (1, 6))),
+    "large ones side by side leave too little": ([13, 13], ((2, 5), (4, 4))),
+    "large ones leave the small node to small ones": ([12, 8], ((2, 4), (2, 5))),
+    "each node its own mixture": ([10, 9, 8, 12], ((2, 5), (3, 7), (1, 4))),
+    "three sizes": ([16, 16], ((2, 1), (2, 5), (2, 10))),
+}
+
+
+@pytest.mark.parametrize(("rooms", "sizes"), FITTING.values(), ids=FITTING)
+def test_a_gang_of_several_sizes_goes_where_its_pods_fit_together(rooms: list[float], sizes: Sizes) -> None:
+    """Whatever its smallest pods would do to the rooms if they were first, or its largest side by side."""
+    seen = gang_on(rooms, sizes)
+    assert len(released(decide(seen))) == sum(count for count, _ in sizes)
+
+
+@example(nodes=3, large=3, size=12, small=2, of=4)
+@given(st.integers(1, 3), st.integers(1, 3), st.integers(9, 16), st.integers(1, 8), st.integers(1, 8))
+def test_a_gang_goes_if_and_only_if_nodes_can_hold_it(nodes: int, large: int, size: int, small: int, of: int) -> None:
+    """Of pods beyond half a node each takes a node of its own: then it is known how many small ones fit beside them."""
+    sizes = ((small, float(of)), (large, float(size)))
+    places = (nodes - large) * (16 // of) + large * ((16 - size) // of)
+    fits = large <= nodes and small <= places
+    outcome = decide(gang_on([16.0] * nodes, sizes))
+    assert len(outcome.releases) == (small + large if fits else 0)
+
+
+def test_each_pod_of_a_gang_is_told_where_it_fits_beside_the_others() -> None:
+    """Whoever places them one by one may not find it: the round has."""
+    rooms, sizes = FITTING["large ones side by side leave too little"]
+    taken: Counter[str] = Counter()
+    for release in decide(gang_on(rooms, sizes)).releases:
+        taken[release.node] += int(release.group.request["cpu"])
+    assert taken == {"node-0": 13, "node-1": 13}
+
+
+def test_a_gang_that_fits_in_no_way_takes_nothing() -> None:
+    """What was tried for it is given back: a later pod finds all of the rooms."""
+    seen = gang_on([8, 8], ((1, 4), (2, 6)))
+    later = App("later", "team", 1.0, (group("later", size=8, held=2),))
+    outcome = decide(replace(seen, apps=(*seen.apps, later)))
+    assert released(outcome) == ["later/task/0", "later/task/1"]
