@@ -72,14 +72,16 @@ CHOSEN = {
 @contextmanager
 def demo(folder: Path) -> Iterator[str]:
     """The demo with its dashboard; yields what it printed, colours included."""
+    programs = Path(sys.executable).parent
     command = [
-        str(Path(sys.executable).with_name("slackwater")),
+        str(programs / "slackwater"),
         "demo",
         "--serve",
         f"--port={PORT}",
         "--report=report",
     ]
-    settings = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(COLUMNS), "PYTHONUNBUFFERED": "1"}
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"  # it names its programs as a user with this path calls them
+    settings = {**os.environ, "PATH": path, "FORCE_COLOR": "1", "COLUMNS": str(COLUMNS), "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(  # noqa: S603 - our own program
         command, cwd=folder, env=settings, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:

@@ -72,7 +72,7 @@ def check(
 def _told(part: str, look: Callable[[], Finding], otherwise: Mark = Mark.BAD) -> Finding:
     """What is found of a part; one that does not answer, or answers nonsense, is a finding as well."""
     try:
-        with decoding.readable("its answer"):
+        with decoding.readable("its answer", {"extender": "it", "Prometheus": "it"}.get(part, "the API server")):
             return look()
     except Unavailable as problem:
         return Finding(part, otherwise, str(problem))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from kubernetes import client, config
 from kubernetes.config.config_exception import ConfigException
@@ -83,7 +84,18 @@ def _contexts(path: str | None) -> list[str]:
 
 
 def _proxy(settings: client.Configuration) -> str | None:
-    return settings.proxy or None
+    """The kubeconfig's `proxy-url`. It may hold a password, so it is not repeated where it is refused."""
+    if not settings.proxy:
+        return None
+    try:
+        found = urlsplit(settings.proxy)
+        usable = found.scheme in ("http", "https") and bool(found.hostname) and found.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        told = "the kubeconfig's proxy-url is no http://HOST:PORT or https://HOST:PORT"
+        raise Unavailable(f"{told}; others, such as socks5, are not used")
+    return str(settings.proxy)
 
 
 def _headers(settings: client.Configuration) -> Callable[[], Mapping[str, str]]:

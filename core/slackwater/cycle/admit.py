@@ -162,7 +162,8 @@ class AdmissionRound:
         driver = self.facts(app).driver
         if driver is not None and not app.started and not self.driver_nodes.together(app, driver):
             return self._apart(app, driver, position)
-        return self._possible.gang_too_large(app, position)
+        beyond = self._possible.beyond_all(app, position) if app.gang else None
+        return self._possible.gang_too_large(app, position) or beyond
 
     def _apart(self, app: App, driver: PodGroup, position: int) -> Verdict:
         """Driver and task are more than all nodes together, or no node would take the task beside the driver."""

@@ -133,7 +133,8 @@ def _crowded(app: App, lane: Lane, row: int, window: ReleaseWindow) -> Verdict:
     need = lane.admission.sizes[app.id].held if app.gang else line.rows[row].slots
     if need > line.headroom(row):
         return _closed(app, lane, need)
-    if app.gang and not line.takes_gang(app.id):
+    # The window only shrinks in a round: a gang that it would still take was tried, and the nodes did not take it.
+    if app.gang and not window.kept_from(app.priority) and window.takes_gang(line.gang_pods(app.id), app.priority):
         return Verdict(app.id, WaitReason.SCATTERED, {"queue": queue, "count": app.held_pods})
     return _window_full(app, line, window)
 

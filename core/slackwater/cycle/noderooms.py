@@ -34,6 +34,7 @@ _NO_SHARE = 1e300
 
 # Where pods of several sizes fit together is searched for as long as a round has time for: pods × nodes, steps back.
 SEARCHED, STEPS = 4096, 200
+SEARCHES = 20  # in one round: it must not take longer the more gangs wait
 
 
 class _Key(NamedTuple):
@@ -55,7 +56,7 @@ class NodeRooms:
         self.known = snapshot.nodes is not None  # node by node; else the nodes of a queue count as one
         self.room: Floats = np.where(table.open[:, None], table.room, -np.inf)
         self.native: Floats = table.native.copy()
-        self._scale: Floats = np.where(table.total > 0, table.total, _NO_SHARE)
+        self._scale: Floats = np.where(table.total > TOLERANCE, table.total, _NO_SHARE)
         self._ids: dict[_Key, int] = {}
         self._reach: list[Mask | None] = []
         self._asked: list[Floats] = []
@@ -67,6 +68,8 @@ class NodeRooms:
         self._kept: Floats = np.zeros_like(self.room)
         self._kept_native: Floats = np.zeros_like(self.native)
         self._closed: Mask = np.zeros(len(table), np.bool_)
+        self._vain: set[tuple[tuple[int, int], ...]] = set()  # pods that did not all fit; room only shrinks in a round
+        self._searches = SEARCHES
         self._slacks: dict[int, Floats] = {}  # by shape, see _slack; renewed row by row as pods take their room
 
     def shapes(self, queue: Queue, groups: Iterable[PodGroup]) -> list[int]:
@@ -151,13 +154,19 @@ class NodeRooms:
         Equal pods fit in any order, or in none. Where they differ, several ways to pack them are tried.
         """
         mixed = len({shape for shape, _ in wanted}) > 1
+        asked = tuple(sorted(wanted))
+        if asked in self._vain:
+            return None
         for spread in (False, True) if mixed else (False,):
             before = self._state()
             rows = self._pack(wanted, spread=spread)
             if all(len(found) == count for found, (_, count) in zip(rows, wanted, strict=True)):
                 return rows
             self._restore(before)
-        return self._searched(wanted) if mixed else None
+        found = self._searched(wanted) if mixed else None
+        if found is None:
+            self._vain.add(asked)
+        return found
 
     def holds_all(self, wanted: Sequence[tuple[int, int]]) -> bool:
         """Whether so many pods of each shape would all find room."""
@@ -190,8 +199,9 @@ class NodeRooms:
         """The same for a few pods and nodes, looked for in other ways still."""
         pods = [at for at in self._hardest(wanted) for _ in range(wanted[at][1])]
         rows = np.flatnonzero(self._fits[[shape for shape, _ in wanted]].any(axis=0))
-        if len(pods) * len(rows) > SEARCHED:
+        if len(pods) * len(rows) > SEARCHED or self._searches <= 0:
             return None
+        self._searches -= 1
         sizes = [
             PodSize(
                 np.concatenate([self._asked[shape], self._natives[shape]]),

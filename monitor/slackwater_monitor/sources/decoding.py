@@ -62,14 +62,14 @@ def _bounded(plain: Any) -> None:
 
 
 @contextmanager
-def readable(what: str) -> Iterator[None]:
+def readable(what: str, who: str = "the API server") -> Iterator[None]:
     """Whatever cannot be read inside is told in one sentence; who does not answer says itself so."""
     try:
         yield
     except Unavailable:
         raise
     except UNREADABLE as problem:
-        raise Unavailable(f"{what} cannot be read: the API server answers {problem!r:.200}") from problem
+        raise Unavailable(f"{what} cannot be read: {who} answers {problem!r:.200}") from problem
 
 
 def _name(body: object) -> str:

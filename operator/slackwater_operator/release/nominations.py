@@ -186,7 +186,7 @@ class Nominations:
             searching = await self._keep_room(pod for pod, _ in free if pod.uid in at_home)
         except Unavailable:
             return
-        crowded_out = {pod.uid for pod, way in lost if way.node and pod.uid not in at_home}
+        crowded_out = {pod.uid for pod, way in lost if way.node and not way.nodes and pod.uid not in at_home}
         await self._park([each for each in lost if each[0].uid not in searching], crowded_out)
         named = {**dict.fromkeys(searching, ""), **answer.placed}
         going = [pod for pod, _ in stuck if pod.uid in named]

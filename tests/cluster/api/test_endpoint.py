@@ -66,6 +66,15 @@ def test_the_way_through_a_proxy_and_another_name_of_the_server_are_taken_over(
     assert wrapped.server_hostname == "api.example"
 
 
+@pytest.mark.parametrize("url", ["socks5://127.0.0.1:1080", "127.0.0.1:3128", "http://me:secret@host:bad"])
+def test_a_proxy_that_cannot_be_used_is_refused_in_a_sentence(kubeconfig: Path, url: str) -> None:
+    """Without its password."""
+    kubeconfig.write_text(TEXT.replace("server: 'http://127.0.0.1:9/'", f"server: 'http://a/', proxy-url: '{url}'"))
+    with pytest.raises(Unavailable, match="proxy-url is no http") as problem:
+        endpoint(kubeconfig)
+    assert "secret" not in str(problem.value)
+
+
 def test_requests_go_through_the_proxy() -> None:
     """Of the command line and of the programs alike."""
     with HTTPServer(("127.0.0.1", 0), Proxy) as server:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.cycle import decide
 from slackwater.cycle.snapshot import App, Snapshot
 from support.builders.nodes import node_table
@@ -30,6 +32,7 @@ FITTING: dict[str, tuple[list[float], Sizes]] = {
     "large ones side by side leave too little": ([13, 13], ((2, 5), (4, 4))),
     "large ones leave the small node to small ones": ([12, 8], ((2, 4), (2, 5))),
     "each node its own mixture": ([10, 9, 8, 12], ((2, 5), (3, 7), (1, 4))),
+    "many equal ones": ([12, 19, 6, 11, 16], ((4, 6), (4, 9))),
     "three sizes": ([16, 16], ((2, 1), (2, 5), (2, 10))),
 }
 
@@ -67,3 +70,23 @@ def test_a_gang_that_fits_in_no_way_takes_nothing() -> None:
     later = App("later", "team", 1.0, (group("later", size=8, held=2),))
     outcome = decide(replace(seen, apps=(*seen.apps, later)))
     assert released(outcome) == ["later/task/0", "later/task/1"]
+
+
+def test_a_gang_larger_than_all_nodes_together_is_refused_and_keeps_nothing() -> None:
+    """Each of its sizes alone would find room: as a whole it never will, however long it waits."""
+    seen = gang_on([5, 4, 6, 8], ((4, 4), (4, 3)))
+    other = App("other", "team", 10.0, (group("other", size=4, held=5),), gang=True)
+    outcome = decide(replace(seen, apps=(*seen.apps, other), now=400.0))
+    assert outcome.verdicts["gang"].reason is WaitReason.INFEASIBLE
+    assert len(released(outcome)) == 5
+
+
+def test_many_gangs_that_do_not_fit_take_no_longer_than_one() -> None:
+    """A round packs the same pods once, and looks for further ways a few times only."""
+    groups = (group("g", size=8, held=9, stage="a"), group("g", size=1, held=1, stage="b"))
+    gangs = [App(f"gang-{number}", "team", float(number), groups, gang=True) for number in range(50)]
+    table = node_table([[8.0]] * 8 + [[1.0]] * 92, kinds=("cpu",), total=[[16.0]] * 100)
+    seen = replace(snapshot(*gangs, on=queue(1600, free=156.0)), nodes=table)
+    with patch("slackwater.cycle.noderooms.packed", return_value=None) as searched:
+        assert not released(decide(seen))
+    assert searched.call_count <= 1

@@ -46,7 +46,9 @@ class Assembly:
 
     def may_claim(self, app: App) -> bool:
         """Whether an app has waited long enough for room, and nothing else keeps it: it could not use any."""
-        return self.deadline(app) is not None and not app.behind and bool(lacking_room(app, self._queue))
+        return (
+            self.deadline(app) is not None and (app.started or not app.behind) and bool(lacking_room(app, self._queue))
+        )
 
     def keep(self, app: App) -> bool:
         """Keep room for an app that may claim some; False where nothing that is kept could help it."""

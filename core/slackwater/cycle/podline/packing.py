@@ -37,10 +37,11 @@ def packed(left: Floats, share: Floats, pods: Sequence[PodSize], steps: int) -> 
         pod = pods[len(rows)]
         row = _fullest(left, share, pod, tried[-1])
         if row >= 0:
-            tried[-1].add(left[row].tobytes())
+            alike = len(rows) + 1 < len(pods) and pods[len(rows) + 1] is pod  # what one tried is in vain for its equals
+            tried.append(set(tried[-1]) if alike else set())
+            tried[-2].add(left[row].tobytes())
             left[row] -= pod.asked
             rows.append(row)
-            tried.append(set())
         elif rows and steps > 0:
             steps -= 1
             tried.pop()

@@ -78,7 +78,9 @@ def _tasks_wait_for(app: App) -> WaitReason | None:
 
 
 def _waits_for(app: App, group: PodGroup, tasks: WaitReason | None) -> WaitReason | None:
-    """What keeps a group; `tasks` is what keeps all tasks of its app."""
+    """What keeps a group; `tasks` is what keeps all tasks of its app. A gang of which a part pauses pauses."""
+    if not group.driver and tasks is WaitReason.NOT_BOUND:
+        return tasks
     if (aside := _stands_aside(group)) is not None:
         return aside
     if not group.driver:

@@ -9,7 +9,7 @@ import pytest
 from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.audit.claims import Claim, holds
 from slackwater.cycle.cycle import decide
-from slackwater.cycle.podline.readiness import not_ready, readiness
+from slackwater.cycle.podline.readiness import lacking_room, not_ready, readiness
 from slackwater.cycle.snapshot import App, PodGroup, Queue
 from slackwater.roles import Role
 from support.builders.snapshots import group, queue, released, snapshot
@@ -84,3 +84,9 @@ def test_of_a_group_without_held_pods_nothing_is_said() -> None:
     """It waits for nothing."""
     (ready,) = readiness(app(group("app", running=1), paused=True), ROOMY)
     assert (ready.pods, ready.reason) == (0, None)
+
+
+def test_a_gang_of_which_a_part_pauses_lacks_more_than_room() -> None:
+    """Also where placement found no node for the rest of it: kept room would be of no use to it."""
+    waiting = gang(replace(WORKERS, unplaceable=True), replace(SERVERS, pausing=True))
+    assert lacking_room(waiting, ROOMY) == []
