@@ -14,7 +14,14 @@ from support.lab.tries import MANAGED, OWN, RBAC, TRIES, make_victims, remove_vi
 
 pytestmark = pytest.mark.lab
 
-READS = {"ours: read pods", "ours: read queues", "ours: read policies", "ours: read namespaces"}
+# Owners of pods are looked up, Deployments among them: so ours is seen, too.
+READS = {
+    "ours: read pods",
+    "ours: read queues",
+    "ours: read policies",
+    "ours: read namespaces",
+    "ours: see whose release",
+}
 RELEASES = {"ours: lift our gate", "ours: give a reason"}
 # kube-scheduler's own role, which the cluster brings along: whoever has it binds, deletes and reports on any pod.
 SCHEDULES = {

@@ -12,6 +12,7 @@ MANAGED, ELSEWHERE, OWN = "stolen-managed", "stolen-elsewhere", names.SYSTEM_NAM
 FOREIGN = "example.com/other-queue"  # the gate of another system
 RBAC, ADMISSION = "/apis/rbac.authorization.k8s.io/v1", "/apis/admissionregistration.k8s.io/v1"
 CUSTOM, LEASES = f"/apis/{names.API_VERSION}", "/apis/coordination.k8s.io/v1/namespaces"
+DEPLOYMENTS = f"/apis/apps/v1/namespaces/{OWN}/deployments"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -167,7 +168,7 @@ def _of_ours() -> dict[str, Try]:
             "PATCH", f"/api/v1/namespaces/{OWN}/configmaps/slackwater-learned", {"data": {"x": "y"}}
         ),
         "ours: see who leads": Try("GET", f"{LEASES}/{OWN}/leases/slackwater-operator"),
-        "ours: see whose release": Try("GET", f"/apis/apps/v1/namespaces/{OWN}/deployments/slackwater-operator"),
+        "ours: see whose release": Try("GET", f"{DEPLOYMENTS}/slackwater-operator"),
         "ours: turn the switch": Try("PATCH", switch, {"subjects": []}, MERGE),
         "ours: read queues": Try("GET", f"{CUSTOM}/admissionqueues"),
         "ours: read policies": Try("GET", f"{CUSTOM}/slackpolicies"),
@@ -189,7 +190,7 @@ LEASE = f"{LEASES}/{OWN}/leases/slackwater-operator"
 
 
 def make_victims(kube: Any) -> None:
-    """A pod that two systems hold, in a managed namespace and elsewhere, and ConfigMaps and a Lease of ours."""
+    """A pod that two systems hold, in a managed namespace and elsewhere, and objects of ours."""
     for name, labels in ((MANAGED, {"managed": "true", "policy": "stolen"}), (ELSEWHERE, {}), (OWN, {})):
         kube.namespace(name, **{f"slackwater_io__{key}": value for key, value in labels.items()})
     policy = _object(names.API_VERSION, "SlackPolicy", "stolen", spec={"mode": "enforce"})
@@ -203,11 +204,17 @@ def make_victims(kube: Any) -> None:
     for name in ("slackwater-learned", "others"):
         assert kube.apply(_object("v1", "ConfigMap", name), f"/api/v1/namespaces/{OWN}/configmaps").ok
     kube.apply(_object("coordination.k8s.io/v1", "Lease", "slackwater-operator", spec={}), LEASE.rpartition("/")[0])
+    labels = {"app": "stolen"}
+    container = {"name": "none", "image": "none"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
+    assert kube.apply(_object("apps/v1", "Deployment", "slackwater-operator", spec=spec), DEPLOYMENTS).ok
 
 
 def remove_victims(kube: Any) -> None:
     """Take them away again."""
-    for path in (*(f"/api/v1/namespaces/{name}" for name in (MANAGED, ELSEWHERE)), LEASE):
+    spaces = (f"/api/v1/namespaces/{name}" for name in (MANAGED, ELSEWHERE))
+    for path in (*spaces, LEASE, f"{DEPLOYMENTS}/slackwater-operator"):
         kube.delete(path)
 
 
