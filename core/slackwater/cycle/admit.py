@@ -162,8 +162,8 @@ class AdmissionRound:
         driver = self.facts(app).driver
         if driver is not None and not app.started and not self.driver_nodes.together(app, driver):
             return self._apart(app, driver, position)
-        beyond = self._possible.beyond_all(app, position) if app.gang else None
-        return self._possible.gang_too_large(app, position) or beyond
+        verdict = self._possible.gang_too_large(app, position)
+        return self._possible.beyond_all(app, position) if verdict is None and app.gang else verdict
 
     def _apart(self, app: App, driver: PodGroup, position: int) -> Verdict:
         """Driver and task are more than all nodes together, or no node would take the task beside the driver."""
@@ -261,8 +261,6 @@ class AdmissionRound:
             return _behind(app, self._blocked[kind], f"the {kind.name.lower()} pool", position)
         pools = self._slots.pools(app.priority, self.growth.slots(self._slots.pool.slot))
         need = self._slots.need(app, pools)
-        if app.gang and (verdict := self._possible.beyond_all(app, position)) is not None:
-            return verdict
         free = self._slots.free(pools)
         enough = need <= pools.available(kind) + TOLERANCE
         if self._slots.alone or (enough and self._slots.first(app, need) <= free + TOLERANCE):
