@@ -20,6 +20,7 @@ from rich.markup import escape
 import slackwater_cli
 from slackwater import __version__
 from slackwater.errors import SlackwaterError
+from slackwater_cli.helptexts import Command, Group
 from slackwater_cluster.extras import remedy
 
 # Exit codes: 2 as for any wrong argument, 130 as shells report an interrupted program.
@@ -27,6 +28,7 @@ REFUSED, INTERRUPTED = 2, 130
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EPIPE)  # no mistake of ours
 
 app = typer.Typer(
+    cls=Group,
     name="slackwater",
     help="Schedule batch work into measured slack: assess, explain, simulate and operate.",
     no_args_is_help=True,
@@ -65,7 +67,7 @@ def _register() -> None:
     for name in [*panels, *sorted(modules.keys() - panels.keys() - {"main"})]:
         module = import_module(modules[name])
         if hasattr(module, "command"):
-            app.command(name, rich_help_panel=panels.get(name))(module.command)
+            app.command(name, cls=Command, rich_help_panel=panels.get(name))(module.command)
         elif hasattr(module, "group"):
             app.add_typer(module.group, name=name, rich_help_panel=panels.get(name))
 

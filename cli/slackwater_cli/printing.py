@@ -33,7 +33,8 @@ class Format(StrEnum):
 
 FOR_PEOPLE = (Format.TABLE, Format.WIDE)
 WIDEST = 10_000  # characters of a line
-Output = Annotated[Format, typer.Option("--output", "-o", help="A table for people, or a form for programs.")]
+_FORMS = "table or wide for people; json, yaml, csv or markdown for programs."
+Output = Annotated[Format, typer.Option("--output", "-o", metavar="<form>", help=_FORMS)]
 
 
 @dataclass(frozen=True, slots=True)

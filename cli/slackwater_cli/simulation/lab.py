@@ -7,9 +7,10 @@ from collections.abc import Callable
 import typer
 
 from slackwater.errors import Unavailable
+from slackwater_cli.helptexts import Group
 from slackwater_cluster.extras import lab, remedy
 
-group = typer.Typer(help="A real control plane on this machine, loopback only.", no_args_is_help=True)
+group = typer.Typer(cls=Group, help="A real control plane on this machine, loopback only.", no_args_is_help=True)
 # What follows the command's name is read by the lab's own command line, --help too.
 _UNREAD = {"allow_extra_args": True, "ignore_unknown_options": True}
 _COMMANDS = {

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from slackwater_cli.helptexts import Command, Group
 from slackwater_cli.printing import Column, Format, Output, show
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
     from slackwater_simulator.workload.publictraces import PublicTrace
 
-group = typer.Typer(invoke_without_command=True, help="List public traces, or fetch one.")
+group = typer.Typer(cls=Group, invoke_without_command=True, help="List public traces, or fetch one.")
 
 
 @group.callback()
@@ -25,7 +26,7 @@ def _list(context: typer.Context, output: Output = Format.TABLE) -> None:
         show(list(TRACES.values()), _columns(), output, "there are none")
 
 
-@group.command()
+@group.command(cls=Command)
 def fetch(
     name: Annotated[str, typer.Argument(help="A name from the list.")],
     to: Annotated[Path, typer.Option(help="Folder to write it into.")] = Path(),

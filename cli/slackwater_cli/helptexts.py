@@ -1,0 +1,47 @@
+"""How `--help` names what a command takes, so that it reads well in 80 columns: nothing after a flag, else one word.
+
+Typer's own words are those of Python: `--live <bool>` seems to ask for a value, and `<list[str]>` and `<int range>`
+leave half of the width to the sentences.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from typer.core import TyperCommand, TyperGroup, TyperOption
+
+if TYPE_CHECKING:
+    from typer._click.core import Context, Parameter
+
+
+class Command(TyperCommand):
+    """A command with such a help text."""
+
+    def get_params(self, ctx: Context) -> list[Parameter]:
+        """All parameters, in these words."""
+        return _in_words(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """A group of commands with such a help text."""
+
+    def get_params(self, ctx: Context) -> list[Parameter]:
+        """All parameters, in these words."""
+        return _in_words(super().get_params(ctx))
+
+
+def _in_words(parameters: list[Parameter]) -> list[Parameter]:
+    for each in parameters:
+        if each.metavar is None:
+            each.metavar = _value(each) if isinstance(each, TyperOption) else str(each.name).upper()
+    return parameters
+
+
+def _value(option: TyperOption) -> str | None:
+    """What stands behind the option's name: nothing, one word, or None where Typer's own word is short."""
+    kind = option.type_descriptor
+    if option.is_flag:
+        return ""
+    if kind.is_list:
+        return "<str>..."
+    return f"<{kind.ranged_type_name}>" if kind.is_ranged else None

@@ -1,0 +1,38 @@
+"""Help texts: one word for what an option takes, so that the sentences have the width."""
+
+from __future__ import annotations
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from slackwater_cli.main import app
+
+COMMANDS = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+
+
+def shown(*command: str) -> str:
+    """The help text of a command, in 80 columns."""
+    result = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "80", "TERM": "dumb"})
+    assert result.exit_code == 0
+    return result.stdout
+
+
+@pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS), ("traces", "fetch")])
+def test_a_flag_asks_for_no_value_and_no_option_speaks_python(command: tuple[str, ...]) -> None:
+    """`--live`, not `--live <bool>`; `<int> [x>=0]`, not `<int range> [x>=0]`."""
+    options = shown(*command).partition("─ Options ")[2].partition("╰")[0]
+    assert "--help" in options
+    assert not any(word in options for word in ("<bool>", "range>", "<list["))
+
+
+def test_an_argument_is_written_as_the_sentences_write_it() -> None:
+    """Below `slackwater simulate [OPTIONS] {WORKLOAD}` stands "Play WORKLOAD under each policy"."""
+    assert "{WORKLOAD}" in shown("simulate")
+
+
+def test_the_forms_of_output_leave_the_width_to_the_sentences() -> None:
+    """All choices in one column of types would fold every sentence at twenty characters."""
+    assert "table or wide for people; json, yaml, csv or markdown for programs." in " ".join(
+        shown("traces").replace("│", " ").split()
+    )
