@@ -16,6 +16,7 @@ from time import perf_counter
 import structlog
 
 from slackwater.cycle.cycle import Round
+from slackwater.cycle.stalls.victim import Eviction
 from slackwater.errors import Unavailable
 from slackwater.pools.forecastlog import ForecastLog
 from slackwater_cluster.customresources import Mode
@@ -32,7 +33,7 @@ from slackwater_operator.release.pace import LEAST, for_news, rest, until_pressi
 from slackwater_operator.release.podwriter import WriteOutcome
 from slackwater_operator.release.release import Releaser
 from slackwater_operator.release.roomwatch import RoomWatch
-from slackwater_operator.release.stallwatch import Stall, StallKeeper
+from slackwater_operator.release.stallwatch import StallAction, StallKeeper
 from slackwater_operator.settings import Settings
 from slackwater_operator.status.appstatus import AppStatus, account, status
 from slackwater_operator.status.customstatus import ResourceStatusWriter
@@ -282,35 +283,35 @@ class ReleaseLoop:
         await self.tracker.sweep(self.cache)
 
     async def _stall(self, outlook: Outlook) -> None:
-        for stall in self.stalls.look(outlook):
-            self.metrics.stalls.labels(stall.queue).inc()
-            self._tell_stall(stall)
-            if stall.evict and stall.victim is not None:
-                await self._evict(stall)
-            self.stalls.reset(stall.queue)
+        for action in self.stalls.look(outlook):
+            self.metrics.stalls.labels(action.stall.queue).inc()
+            self._tell_stall(action)
+            if action.victim is not None and action.eviction is not None:
+                await self._evict(action.stall.queue, action.victim, action.eviction)
+            self.stalls.reset(action.stall.queue)
 
-    def _tell_stall(self, stall: Stall) -> None:
+    def _tell_stall(self, action: StallAction) -> None:
         """On the driver of each app that waits, whether or not anything would bring it back."""
+        stall = action.stall
         log.error("stall", queue=stall.queue, seconds=stall.seconds, waiting=stall.waiting, why=stall.words)
-        for app, driver in stall.told:
+        for app, driver in action.told:
             self.announcer.add(app, Happened(Happening.STALLED, driver, stall.words))
 
-    async def _evict(self, stall: Stall) -> None:
+    async def _evict(self, queue: str, pod: PodRecord, eviction: Eviction) -> None:
         """Ask the pod to leave, once; one that stays is asked again when the stall has lasted as long again."""
-        assert stall.victim is not None  # noqa: S101 - the caller looked
         try:
-            written = await self.upkeep.writer.evict(stall.victim)
+            written = await self.upkeep.writer.evict(pod)
         except Unavailable as problem:
-            self._tell_kept(stall.victim, str(problem))
+            self._tell_kept(pod, str(problem))
             # It may be carried out all the same; of a driver that stays this says nothing.
-            self.cache.gave_up(stall.blocked, stall.ahead, self.clock())
+            self.cache.gave_up(eviction.blocked, eviction.ahead, self.clock())
             return
-        log.warning("pod evicted to end a stall", pod=stall.victim.key, outcome=written.outcome.value)
+        log.warning("pod evicted to end a stall", pod=pod.key, outcome=written.outcome.value)
         if written.done:
-            self.cache.gave_up(stall.blocked, stall.ahead, self.clock())
-            self.metrics.evictions.labels(stall.queue).inc()
+            self.cache.gave_up(eviction.blocked, eviction.ahead, self.clock())
+            self.metrics.evictions.labels(queue).inc()
         elif written.outcome is WriteOutcome.REFUSED:
-            self._tell_kept(stall.victim, written.message)
+            self._tell_kept(pod, written.message)
 
     def _tell_kept(self, pod: PodRecord, why: str) -> None:
         log.warning("pod not evicted", pod=pod.key, why=why)

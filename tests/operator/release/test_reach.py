@@ -7,7 +7,7 @@ import pytest
 
 from slackwater_cluster import names
 from slackwater_cluster.watch.records import Constraints, NodeRecord, OwnerRef, PodRecord, Tolerated
-from slackwater_operator.release.stallwatch import Stall
+from slackwater_operator.release.stallwatch import StallAction
 from support.builders.apps import Life, live
 from support.fakes.cluster import Operator, World, enforcing, node
 
@@ -91,7 +91,7 @@ def test_a_cordoned_node_is_worth_nothing() -> None:
     assert capacity(world)["capacity"] == 8
 
 
-def stalls(world: World, operator: Operator, seconds: int) -> list[Stall]:
+def stalls(world: World, operator: Operator, seconds: int) -> list[StallAction]:
     """What the watch finds within so many seconds."""
     for _ in range(seconds):
         operator.step()
@@ -117,9 +117,9 @@ def test_a_stall_shows_although_the_rooms_of_nodes_add_up() -> None:
     for name in "abcd":
         standing(world, f"app-{name}", name, 3)
         world.create(f"task-{name}", app=f"app-{name}", cpu=2)
-    [stall] = stalls(world, world.operator(), 30)
-    assert stall.waiting == 4
-    assert "no node of the 4" in stall.words
+    [action] = stalls(world, world.operator(), 30)
+    assert action.stall.waiting == 4
+    assert "no node of the 4" in action.stall.words
 
 
 def test_a_stall_is_told_on_bare_drivers_too() -> None:
@@ -129,9 +129,9 @@ def test_a_stall_is_told_on_bare_drivers_too() -> None:
     drivers = [standing(world, f"app-{number}", "a", 2) for number in range(2)]
     for number in range(2):
         world.create(f"task-{number}", app=f"app-{number}", cpu=2)
-    [stall] = stalls(world, world.operator(), 30)
-    assert stall.victim is None
-    assert {pod.uid for _, pod in stall.told} == {driver.uid for driver in drivers}
+    [action] = stalls(world, world.operator(), 30)
+    assert action.victim is None
+    assert {pod.uid for _, pod in action.told} == {driver.uid for driver in drivers}
 
 
 def test_a_driver_in_the_way_of_its_own_tasks_is_given_up_and_then_refused() -> None:
@@ -143,12 +143,13 @@ def test_a_driver_in_the_way_of_its_own_tasks_is_given_up_and_then_refused() -> 
     task = world.create("task", app="own", cpu=2)
     world.create("other", app="other", cpu=2)
     operator = world.operator()
-    [stall] = stalls(world, operator, 30)
-    assert stall.victim is not None
-    assert stall.victim.uid == driver.uid
-    assert stall.blocked is not None
-    assert (stall.blocked[0], stall.blocked[1].request) == ("team/own", task.declared)
-    world.cache.gave_up(stall.blocked, None, world.now)
+    [action] = stalls(world, operator, 30)
+    assert action.victim is not None
+    assert action.victim.uid == driver.uid
+    assert action.eviction is not None
+    assert action.eviction.blocked is not None
+    assert (action.eviction.blocked[0], action.eviction.blocked[1].request) == ("team/own", task.declared)
+    world.cache.gave_up(action.eviction.blocked, None, world.now)
     world.delete(driver)
     world.delete(task)
     world.create("again", app="own", role="driver", cpu=3)
@@ -175,10 +176,10 @@ def test_a_later_stage_that_waits_for_a_held_one_hides_no_stall() -> None:
     world.configure("AdmissionQueue", "default", stall={"afterSeconds": 10, "evictYoungestDriver": True})
     reduce = running(world, "reduce", app="dag", stage="s1", annotations={names.PARENTS: "s0"})
     world.create("map", app="dag", cpu=2, stage="s0")
-    [stall] = stalls(world, world.operator(), 30)
-    assert stall.victim is not None
-    assert stall.victim.uid == reduce.uid
-    assert "held are 1 task of 1 app, and what runs of them has to wait for those (1 task)" in stall.words
+    [action] = stalls(world, world.operator(), 30)
+    assert action.victim is not None
+    assert action.victim.uid == reduce.uid
+    assert "held are 1 task of 1 app, and what runs of them has to wait for those (1 task)" in action.stall.words
 
 
 def test_half_a_gang_that_waits_for_the_rest_hides_no_stall() -> None:
@@ -188,9 +189,9 @@ def test_half_a_gang_that_waits_for_the_rest_hides_no_stall() -> None:
     gang = {names.GANG: "true", names.TASKS: "2"}
     half = running(world, "half", app="gang", annotations=gang)
     world.create("rest", app="gang", cpu=3, annotations=gang)
-    [stall] = stalls(world, world.operator(), 30)
-    assert stall.victim is not None
-    assert stall.victim.uid == half.uid
+    [action] = stalls(world, world.operator(), 30)
+    assert action.victim is not None
+    assert action.victim.uid == half.uid
 
 
 def test_maps_that_run_are_movement_whatever_reduces_wait() -> None:
@@ -212,12 +213,13 @@ def test_a_driver_that_its_gang_does_not_fit_beside_takes_another_node() -> None
     wanted = {names.GANG: "true", names.TASKS: "5"}
     tasks = [world.create(f"task-{number}", app="gang", cpu=5, annotations=wanted) for number in range(5)]
     operator = world.operator()
-    [stall] = stalls(world, operator, 30)
-    assert stall.victim is not None
-    assert stall.victim.uid == driver.uid
-    assert stall.blocked is not None
-    assert stall.blocked[1].together == 5
-    world.cache.gave_up(stall.blocked, None, world.now)
+    [action] = stalls(world, operator, 30)
+    assert action.victim is not None
+    assert action.victim.uid == driver.uid
+    assert action.eviction is not None
+    assert action.eviction.blocked is not None
+    assert action.eviction.blocked[1].together == 5
+    world.cache.gave_up(action.eviction.blocked, None, world.now)
     world.delete(driver, *tasks)
     again = world.create("again", app="gang", role="driver", cpu=4)
     operator.step()
@@ -246,12 +248,12 @@ def test_of_two_drivers_in_each_others_way_one_is_given_up_once() -> None:
     pods = {"older": _blocked_gang(world, "older", 4, 7, 1), "younger": _blocked_gang(world, "younger", 2, 2, 3)}
     operator, said = world.operator(), {}
     for name, size in (("younger", 2), ("older", 4)):
-        [stall] = stalls(world, operator, 30)
-        assert stall.victim is not None
-        assert stall.victim.uid == pods[name][0].uid
-        assert stall.ahead == (f"team/{name}", ("team/older",) if name == "younger" else ("team/younger",))
-        world.cache.gave_up(stall.blocked, None, world.now)
-        operator.stalls.reset(stall.queue)
+        [action] = stalls(world, operator, 30)
+        assert action.eviction is not None
+        assert action.eviction.uid == pods[name][0].uid
+        assert action.eviction.ahead == (f"team/{name}", ("team/older",) if name == "younger" else ("team/younger",))
+        world.cache.gave_up(action.eviction.blocked, None, world.now)
+        operator.stalls.reset(action.stall.queue)
         world.delete(*pods[name])
         world.create(f"{name}-again", app=name, role="driver", cpu=size)
         operator.step()
@@ -311,7 +313,7 @@ def test_tasks_that_run_elsewhere_do_not_hide_a_stall() -> None:
     world.create("waits", app="stuck", cpu=2)
     busy = world.create("busy", app="other", cpu=2, constraints=DEVICES)
     world.change(busy.uid, node="x", gates=(), phase="Running", started=world.now)
-    assert [app for stall in stalls(world, world.operator(), 30) for app, _ in stall.told] == ["team/stuck"]
+    assert [app for action in stalls(world, world.operator(), 30) for app, _ in action.told] == ["team/stuck"]
 
 
 def test_tasks_that_end_between_two_looks_are_movement() -> None:

@@ -210,10 +210,9 @@ def test_a_stall_from_outside_is_found_and_ended() -> None:
         found = operator.stalls.look(outlook)
         if found:
             break
-    assert [stall.queue for stall in found] == ["default"]
-    assert found[0].evict
+    assert [action.stall.queue for action in found] == ["default"]
     assert found[0].victim is not None
-    assert found[0].waiting == 4
+    assert found[0].stall.waiting == 4
 
 
 def test_a_ten_thousand_pod_job_does_not_hold_up_others() -> None:

@@ -285,15 +285,15 @@ class OperatorProgram(Watcher):
         """What the operator's loop does about stalls, without telling anybody."""
         if self.releaser.outlook is None:
             return
-        for stall in self.stalls.look(self.releaser.outlook):
-            if stall.evict and stall.victim is not None:
+        for action in self.stalls.look(self.releaser.outlook):
+            if action.victim is not None and action.eviction is not None:
                 try:
-                    written = await self.upkeep.writer.evict(stall.victim)
+                    written = await self.upkeep.writer.evict(action.victim)
                 except Unavailable:
                     continue
                 if written.done:
-                    self.cache.gave_up(stall.blocked, stall.ahead, self.cluster.clock())
-            self.stalls.reset(stall.queue)
+                    self.cache.gave_up(action.eviction.blocked, action.eviction.ahead, self.cluster.clock())
+            self.stalls.reset(action.stall.queue)
 
     # -- what it watches ----------------------------------------------------------------------------------------------
 
