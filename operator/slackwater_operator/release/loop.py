@@ -23,7 +23,7 @@ from slackwater_cluster.customresources import Mode
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache
-from slackwater_operator.cache.lastcycle import Outlook
+from slackwater_operator.cache.roundresult import RoundResult
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.eviction import PressureRelief
 from slackwater_operator.release.extenderclient import Usage
@@ -84,7 +84,7 @@ class ReleaseLoop:
     _tracked: dict[str, tuple[AppView, AppStatus]] = field(default_factory=dict)  # as last written
     _last_words: float = 0.0
     _last_starts: float = 0.0
-    _told: Outlook | None = None  # the round that was last told about
+    _told: RoundResult | None = None  # the round that was last told about
     _last_use: float = 0.0
     _last_idle: float = 0.0
     _usage: Usage | None = None  # as last looked at, until it was told
@@ -144,7 +144,7 @@ class ReleaseLoop:
         self.turned.set()
         await self.upkeep.clear()  # a pod's own reservation would keep it from being released again
         released = await self.releaser.round()
-        await self.gates.look(self.releaser.outlook, answered=self.releaser.rooms is not None)
+        await self.gates.look(self.releaser.result, answered=self.releaser.rooms is not None)
         self._time_starts()
         self.metrics.round.labels("turn").observe(perf_counter() - began)
         self.beat = self.clock()
@@ -157,10 +157,10 @@ class ReleaseLoop:
         await self._look_at_use()
         # Words are writes too: while pods are being released they come less often, and without a new round not at all.
         quiet = self.clock() - self.releaser.writes.last_release >= MAINTENANCE
-        outlook = self.releaser.outlook
-        if outlook is not None and outlook is not self._told and (quiet or self.clock() - self._last_words >= WORDS):
-            self._told, self._last_words = outlook, self.clock()
-            await self._tell(outlook)
+        result = self.releaser.result
+        if result is not None and result is not self._told and (quiet or self.clock() - self._last_words >= WORDS):
+            self._told, self._last_words = result, self.clock()
+            await self._tell(result)
 
     async def _tell_set_aside(self) -> None:
         """Count what was set aside, and tell the owner of each pod in an Event on it."""
@@ -211,28 +211,28 @@ class ReleaseLoop:
         self.cache.learning.observe(usage.pods)
         await self.relief.run(usage)
 
-    async def _tell(self, outlook: Outlook) -> None:
+    async def _tell(self, result: RoundResult) -> None:
         self.cache.views.refresh()  # what was just released is told as released
         supposed = self.releaser.supposed()
         # Before its owners were looked up nobody can say which app a pod belongs to: nothing is told, nothing written.
         settled = [each for each in self.cache.views.values() if each.settled]
-        self._log_starts(outlook)
-        self._judge_forecasts(outlook)
-        accounts = [said for each in settled if (said := self._account(each, outlook, supposed)) is not None]
+        self._log_starts(result)
+        self._judge_forecasts(result)
+        accounts = [said for each in settled if (said := self._account(each, result, supposed)) is not None]
         self._announce(accounts)
-        await self._stall(outlook)
+        await self._stall(result)
         await self.announcer.post()
-        await self._track(accounts, outlook)
+        await self._track(accounts, result)
         await self.labeller.write(self.cache, accounts, self.releaser.writes.last_release)
-        await self.reporter.report(outlook, self.forecastlog)
-        measure(self.metrics, self.cache, accounts, outlook)
-        self._idle(outlook)
+        await self.reporter.report(result, self.forecastlog)
+        measure(self.metrics, self.cache, accounts, result)
+        self._idle(result)
         self.metrics.wait_error.set(self.forecastlog.error or 0.0)
 
-    def _idle(self, outlook: Outlook) -> None:
+    def _idle(self, result: RoundResult) -> None:
         """Once for each look at use: which cores are idle, and why."""
         if self._usage is not None:
-            tell_idle(self.metrics, self.cache, outlook, self._usage)
+            tell_idle(self.metrics, self.cache, result, self._usage)
             self._usage = None
 
     @contextmanager
@@ -244,13 +244,13 @@ class ReleaseLoop:
             self.metrics.errors.labels("status").inc()
             log.exception("app not told", app=app)
 
-    def _account(self, each: AppView, outlook: Outlook, supposed: Round | None) -> AppStatus | None:
-        verdict = outlook.round.verdicts.get(each.id)
+    def _account(self, each: AppView, result: RoundResult, supposed: Round | None) -> AppStatus | None:
+        verdict = result.round.verdicts.get(each.id)
         no_node = self.releaser.no_node.get(each.id, "")
         now = self.clock()
         with self._set_aside(each.id):
             return account(
-                each, verdict, self.cache, outlook, no_node, supposed, self.forecastlog.told(each.id, now), now
+                each, verdict, self.cache, result, no_node, supposed, self.forecastlog.told(each.id, now), now
             )
         return None
 
@@ -263,7 +263,7 @@ class ReleaseLoop:
                     self.announcer.observe(said, lead, started=each.started, problems=each.problems[:1])
         self.announcer.forget(set(self.cache.views))
 
-    async def _track(self, accounts: list[AppStatus], outlook: Outlook) -> None:
+    async def _track(self, accounts: list[AppStatus], result: RoundResult) -> None:
         error = self.forecastlog.error
         before, self._tracked = self._tracked, {}
         for said in accounts:
@@ -276,14 +276,14 @@ class ReleaseLoop:
             if not settled:
                 settled = True  # one that fails is tried again when it is another one
                 with self._set_aside(each.id):
-                    found = status(each, said, self.cache, outlook, error)
+                    found = status(each, said, self.cache, result, error)
                     settled = await self.tracker.write(each, found, said.queue)
             if settled:
                 self._tracked[said.app] = (each, said)
         await self.tracker.sweep(self.cache)
 
-    async def _stall(self, outlook: Outlook) -> None:
-        for action in self.stalls.look(outlook):
+    async def _stall(self, result: RoundResult) -> None:
+        for action in self.stalls.look(result):
             self.metrics.stalls.labels(action.stall.queue).inc()
             self._tell_stall(action)
             if action.victim is not None and action.eviction is not None:
@@ -320,12 +320,12 @@ class ReleaseLoop:
 
     def _time_starts(self) -> None:
         """Log starts by the clock of rounds: words are written seconds later where the API server is slow."""
-        outlook = self.releaser.outlook
-        if outlook is not None and self.clock() - self._last_starts >= STARTS:
+        result = self.releaser.result
+        if result is not None and self.clock() - self._last_starts >= STARTS:
             self.cache.views.refresh()  # what was just released has started
-            self._log_starts(outlook)
+            self._log_starts(result)
 
-    def _log_starts(self, outlook: Outlook) -> None:
+    def _log_starts(self, result: RoundResult) -> None:
         """Tell the log of starts who waits at which place, and who of them started."""
         now = self._last_starts = self.clock()
         views = [each for each in self.cache.views.values() if each.settled]
@@ -333,19 +333,19 @@ class ReleaseLoop:
             self._counting = True
             self.forecastlog.begin(each.id for each in views if each.started)
         for each in views:
-            verdict = outlook.round.verdicts.get(each.id)
+            verdict = result.round.verdicts.get(each.id)
             queue = self.cache.governing.queue_of(each.namespace)
             if each.started:
                 self.forecastlog.start(each.id, queue, now)
             elif verdict is not None and verdict.position and not verdict.refused:
-                size = outlook.round.categories.get(each.id)
+                size = result.round.categories.get(each.id)
                 self.forecastlog.wait(each.id, queue, size.value if size else "", verdict.position, verdict.wait, now)
         self.forecastlog.keep(self.cache.views)
 
-    def _judge_forecasts(self, outlook: Outlook) -> None:
+    def _judge_forecasts(self, result: RoundResult) -> None:
         """Compare what pools forecast with what has ended since, and note what they forecast now."""
         now, ended = self.clock(), float(sum(self.cache.views.phases.finished.values()))
-        for pool in outlook.snapshot.pools:
+        for pool in result.snapshot.pools:
             state, spec = self.cache.queues.pool_states.get(pool.name), self.cache.governing.pools.get(pool.name)
             if state is not None and spec is not None:  # else deleted since the round
                 state.accuracy.settle(now, ended)

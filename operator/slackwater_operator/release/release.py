@@ -26,10 +26,10 @@ from slackwater.resources import Resources, total
 from slackwater_cluster import names
 from slackwater_cluster.pods.nodefit import allows
 from slackwater_operator.cache.cache import OperatorCache
-from slackwater_operator.cache.lastcycle import Outlook
 from slackwater_operator.cache.quarantine import Part, sentence
 from slackwater_operator.cache.refusals import AwaitedRoom
 from slackwater_operator.cache.rooms import Rooms
+from slackwater_operator.cache.roundresult import RoundResult
 from slackwater_operator.cache.snapshot import take_snapshot
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.batch import (
@@ -75,7 +75,7 @@ class Releaser:
     metrics: Metrics
     grace: DegradedMode
     clock: Callable[[], float]
-    outlook: Outlook | None = None
+    result: RoundResult | None = None  # of the last round
     no_node: dict[str, str] = field(default_factory=dict)  # app → why its pods found no node
     rooms: Rooms | None = None  # as last asked for
     recorder: Recorder | None = None  # writes down what each round saw and decided
@@ -96,14 +96,14 @@ class Releaser:
             self._look(None, holding=self._silence)
             return released
         for _ in range(TRIES):
-            outlook = self._look(rooms)
-            await self._seat(outlook.round.growth_with_room)
-            chosen = batch(outlook.round.releases, self._batch_size())
+            result = self._look(rooms)
+            await self._seat(result.round.growth_with_room)
+            chosen = batch(result.round.releases, self._batch_size())
             if not chosen:
                 if not self._placing_fails:
                     self._well(rooms)
                 break
-            done, refused = await self._release(outlook, chosen)
+            done, refused = await self._release(result, chosen)
             released += done
             if not refused:
                 break
@@ -182,7 +182,7 @@ class Releaser:
 
     # -- 3. ---------------------------------------------------------------------------------------------------------
 
-    def _look(self, rooms: Rooms | None, holding: str = "") -> Outlook:
+    def _look(self, rooms: Rooms | None, holding: str = "") -> RoundResult:
         """The snapshot of this moment, and the decision on it: a pure function, and a matter of milliseconds."""
         began = perf_counter()
         snapshot = take_snapshot(self.cache, self.clock(), rooms)
@@ -194,9 +194,9 @@ class Releaser:
             self.recorder.note(snapshot, decided)
         if not holding:
             self.cache.queues.remember(decided)
-        self.outlook = Outlook(snapshot, decided, holding)
+        self.result = RoundResult(snapshot, decided, holding)
         self.no_node = {app: why for app, why in self.no_node.items() if app in self.cache.views}
-        return self.outlook
+        return self.result
 
     def _decide(self, snapshot: Snapshot) -> tuple[Snapshot, Round]:
         """The decision; apps that make it fail are found by deciding on each alone, and set aside."""
@@ -214,20 +214,20 @@ class Releaser:
             rest = replace(snapshot, apps=tuple(app for app in snapshot.apps if app.id not in guilty))
             return rest, decide(rest)
 
-    async def _release(self, outlook: Outlook, chosen: Sequence[Release]) -> tuple[int, int]:
+    async def _release(self, result: RoundResult, chosen: Sequence[Release]) -> tuple[int, int]:
         """Place and write; returns how many were released and how many found no node."""
         bare = [each.uid for each in chosen if not each.growth and not self._nominates(each.queue)]
         grown = [each.uid for each in chosen if each.growth]
-        free, ranked = {*bare, *grown}, ranks(outlook.snapshot, chosen)
+        free, ranked = {*bare, *grown}, ranks(result.snapshot, chosen)
         nodes = functools.cache(self.cache.queue_nodes)
         wishes = [wish(each, nodes(each.queue), ranked[each.uid]) for each in chosen if each.uid not in free]
-        placement = await self._place(outlook, wishes, self._reservations(bare, grown))
+        placement = await self._place(result, wishes, self._reservations(bare, grown))
         if placement is None:
             return 0, 0
         apps = {each.uid: each.app for each in chosen}
         placement = await self._whole(await self._beside(placement, chosen, wishes), chosen)
         self._step_aside(placement, apps)
-        steered = self._steered(outlook, chosen) if placement.reserved else set[str]()
+        steered = self._steered(result, chosen) if placement.reserved else set[str]()
         for uid in placement.placed:
             self.no_node.pop(apps[uid], None)
         found = [(uid, "", LIFTED) for uid in bare]
@@ -254,11 +254,11 @@ class Releaser:
                 self.cache.moved(pod.uid, now, node)
                 self.writes.start(self.writes.nominate(pod, node))
 
-    def _steered(self, outlook: Outlook, chosen: Sequence[Release]) -> set[str]:
+    def _steered(self, result: RoundResult, chosen: Sequence[Release]) -> set[str]:
         """Pods that the extender's filter brings to their nodes: none if the scheduler may leave out nodes."""
         if self.rooms is None or len(self.rooms.table) > self.settings.steer_nodes:
             return set()
-        found = steerable(outlook.snapshot, chosen)
+        found = steerable(result.snapshot, chosen)
         return found if self.settings.steer_lowered else {uid for uid in found if not self._lowered(uid)}
 
     def _lowered(self, uid: str) -> bool:
@@ -284,10 +284,10 @@ class Releaser:
         ]
 
     async def _place(
-        self, outlook: Outlook, wishes: Sequence[PlacementWish], unplaced: Sequence[Reservation]
+        self, result: RoundResult, wishes: Sequence[PlacementWish], unplaced: Sequence[Reservation]
     ) -> Placement | None:
         # HaSTE-A's factor of this round, the largest of its queues: where no app iterates it weighs nothing.
-        alpha = max(outlook.round.alphas.values(), default=0.0)
+        alpha = max(result.round.alphas.values(), default=0.0)
         try:
             await self.places.reserve(unplaced)
             placement = await self.places.place(wishes, cold=not self.cache.busy(), alpha=alpha)
@@ -297,7 +297,7 @@ class Releaser:
             self.writes.doubt([*(each.uid for each in unplaced), *(each.uid for each in wishes)])
             if self.grace.over:
                 return self._alone(wishes)
-            self.outlook = replace(outlook, holding=self._silence)
+            self.result = replace(result, holding=self._silence)
             return None
         self._well(self.rooms)
         return placement

@@ -13,8 +13,8 @@ from slackwater_cluster.pods.nodefit import shut
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.apps.appindex import Pod
 from slackwater_operator.cache.cache import OperatorCache
-from slackwater_operator.cache.lastcycle import Outlook
 from slackwater_operator.cache.podstate import PodState
+from slackwater_operator.cache.roundresult import RoundResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +35,25 @@ class StallKeeper:
     clock: Callable[[], float]
     _history: StallHistory = field(default_factory=StallHistory)
 
-    def look(self, outlook: Outlook) -> list[StallAction]:
+    def look(self, result: RoundResult) -> list[StallAction]:
         """What is stalled now, and what is to be done about it."""
-        snapshot, queue = outlook.snapshot, self.cache.governing.queue
+        snapshot, queue = result.snapshot, self.cache.governing.queue
         patience = {each.name: queue(each.name).stall.after_seconds for each in snapshot.queues}
         self._history, found = detect(
-            self._history, snapshot, outlook.round.verdicts, self.clock(), patience, holding=bool(outlook.holding)
+            self._history, snapshot, result.round.verdicts, self.clock(), patience, holding=bool(result.holding)
         )
-        return [self._action(outlook, stall) for stall in found]
+        return [self._action(result, stall) for stall in found]
 
     def reset(self, queue: str) -> None:
         """Something was done about it: count anew."""
         self._history = self._history.reset(queue)
 
-    def _action(self, outlook: Outlook, stall: Stall) -> StallAction:
+    def _action(self, result: RoundResult, stall: Stall) -> StallAction:
         told = tuple((app, pod) for app in stall.told if (pod := self._lead(app)) is not None)
         if not self.cache.governing.queue(stall.queue).stall.evict_youngest_driver:
             return StallAction(stall, told)
         pods = self._bound(app.id for app in stall.apps)
-        eviction = choose(stall, outlook.snapshot, outlook.round.verdicts, [_bound_pod(pod) for pod in pods.values()])
+        eviction = choose(stall, result.snapshot, result.round.verdicts, [_bound_pod(pod) for pod in pods.values()])
         return StallAction(stall, told, pods[eviction.uid].record if eviction else None, eviction)
 
     def _lead(self, app: str) -> PodRecord | None:

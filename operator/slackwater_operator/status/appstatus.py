@@ -1,4 +1,4 @@
-"""What is said about each app after a round: phase, reason, sentence, position, wait. An outlook in, words out."""
+"""What is said of each app after a round: phase, reason, sentence, position, wait. A round's result in, words out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from slackwater_cluster.timestamps import stamp
 from slackwater_operator.cache.apps.apphistory import AppHistory
 from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache
-from slackwater_operator.cache.lastcycle import Outlook
+from slackwater_operator.cache.roundresult import RoundResult
 
 UNSETTLED = "its owners are being looked up"
 GONE = "its pods are gone"
@@ -51,7 +51,7 @@ def account(
     each: AppView,
     verdict: Verdict | None,
     cache: OperatorCache,
-    outlook: Outlook,
+    result: RoundResult,
     no_node: str = "",
     supposed: Round | None = None,
     expected: StartInterval | str = "",
@@ -61,7 +61,7 @@ def account(
     queue = cache.governing.queue_of(each.namespace)
     mode = cache.governing.mode(each.namespace)
     if mode is Mode.ENFORCE:
-        reason, sentence = _reason(each, verdict, outlook, no_node)
+        reason, sentence = _reason(each, verdict, result, no_node)
     else:
         reason, sentence = _would(supposed.verdicts.get(each.id) if supposed else None, mode)
     waits = verdict is not None and not each.started and each.counts.held + each.counts.parked > 0
@@ -93,10 +93,10 @@ def _would(verdict: Verdict | None, mode: Mode) -> tuple[str, str]:
     return verdict.reason.value, WOULD.format(mode=mode.value, sentence=verdict.sentence)
 
 
-def _reason(each: AppView, verdict: Verdict | None, outlook: Outlook, no_node: str) -> tuple[str, str]:
+def _reason(each: AppView, verdict: Verdict | None, result: RoundResult, no_node: str) -> tuple[str, str]:
     waiting = each.counts.held + each.counts.parked
-    if outlook.holding and waiting:
-        return WaitReason.ROOM.value, HOLDING.format(why=outlook.holding)
+    if result.holding and waiting:
+        return WaitReason.ROOM.value, HOLDING.format(why=result.holding)
     if waiting and not each.settled:
         return WaitReason.DRIVER.value, UNSETTLED
     if verdict is None:
@@ -122,11 +122,11 @@ def _phase(each: AppView, verdict: Verdict | None) -> Phase:
 
 
 def status(
-    each: AppView, said: AppStatus, cache: OperatorCache, outlook: Outlook, wait_error: float | None
+    each: AppView, said: AppStatus, cache: OperatorCache, result: RoundResult, wait_error: float | None
 ) -> TrackedAppStatus:
     """The status of the app's TrackedApp."""
     kind = cache.views.histories.category(each.id)
-    budget = outlook.round.budgets.get(said.queue)
+    budget = result.round.budgets.get(said.queue)
     counts = each.counts
     declared = total(group.request * group.running for group in each.groups)
     used = cache.learning.used(each)

@@ -22,8 +22,8 @@ from slackwater_cluster.timestamps import stamp
 from slackwater_cluster.watch import trim, wire
 from slackwater_cluster.watch.records import CustomRecord
 from slackwater_operator.cache.cache import OperatorCache
-from slackwater_operator.cache.lastcycle import Outlook
 from slackwater_operator.cache.pools import side
+from slackwater_operator.cache.roundresult import RoundResult
 from slackwater_operator.status.appstatus import said_start, written
 from slackwater_operator.status.conditions import ConditionSet, conditions, judge, limits, unlisted
 from slackwater_operator.status.mergepatch import replacing
@@ -64,18 +64,18 @@ class ResourceStatusWriter:
             self._objects.pop((kind, record.name), None)
             self._at.pop((kind, record.name), None)
 
-    async def report(self, outlook: Outlook, forecastlog: ForecastLog | None = None) -> None:
+    async def report(self, result: RoundResult, forecastlog: ForecastLog | None = None) -> None:
         """Bring every status up to date that is due. One that cannot be put together is left out; the others go on."""
         for key in list(self._objects):
             if key not in self._objects or self.clock() - self._at.get(key, float("-inf")) < self.every:
                 continue
             self._at[key] = self.clock()
             try:
-                await self._write(key, await self.status(key, outlook, forecastlog))
+                await self._write(key, await self.status(key, result, forecastlog))
             except Exception:
                 log.exception("status not written", kind=key[0], name=key[1])
 
-    async def status(self, key: Key, outlook: Outlook, forecastlog: ForecastLog | None = None) -> dict[str, Any]:
+    async def status(self, key: Key, result: RoundResult, forecastlog: ForecastLog | None = None) -> dict[str, Any]:
         """The status an object should have."""
         kind, name = key
         known = self._objects[key]
@@ -88,9 +88,9 @@ class ResourceStatusWriter:
             "conditions": conditions(before.get("conditions"), judged, generation, now),
         }
         if kind == "AdmissionQueue":
-            status |= self._queue(name, outlook) | self._next(name, outlook, forecastlog)
+            status |= self._queue(name, result) | self._next(name, result, forecastlog)
         elif kind == "ReservationPool":
-            status |= self._pool(name, outlook)
+            status |= self._pool(name, result)
         else:
             status |= await self._policy(name)
         return status
@@ -102,10 +102,10 @@ class ResourceStatusWriter:
         labels = [node.labels for node in self.cache.node_requests.nodes.values()]
         return judge(kind, name, self.cache.governing, labels)
 
-    def _queue(self, name: str, outlook: Outlook) -> dict[str, Any]:
-        found = next((queue for queue in outlook.snapshot.queues if queue.name == name), None)
-        budget = outlook.round.budgets.get(name)
-        apps = [app for app in outlook.snapshot.apps if app.queue == name]
+    def _queue(self, name: str, result: RoundResult) -> dict[str, Any]:
+        found = next((queue for queue in result.snapshot.queues if queue.name == name), None)
+        budget = result.round.budgets.get(name)
+        apps = [app for app in result.snapshot.apps if app.queue == name]
         drivers = [group for app in apps for group in app.groups if group.driver]
         return {
             "capacity": dict(written(found.capacity)) if found else {},
@@ -117,11 +117,11 @@ class ResourceStatusWriter:
             "podsReleased": sum(group.released for app in apps for group in app.groups),
         }
 
-    def _next(self, name: str, outlook: Outlook, forecastlog: ForecastLog | None) -> dict[str, Any]:
+    def _next(self, name: str, result: RoundResult, forecastlog: ForecastLog | None) -> dict[str, Any]:
         """How many apps wait, and when one would start that came now, by size: small ones stand before large ones."""
-        apps = [app for app in outlook.snapshot.apps if app.queue == name and not app.started]
+        apps = [app for app in result.snapshot.apps if app.queue == name and not app.started]
         waiting = [app.id for app in apps if any(group.held for group in app.groups)]
-        small = sum(outlook.round.categories.get(app) is Category.SMALL for app in waiting)
+        small = sum(result.round.categories.get(app) is Category.SMALL for app in waiting)
         places = {Category.SMALL: small + 1, Category.LARGE: len(waiting) + 1}
         said: dict[str, Any] = {"appsWaiting": len(waiting)}
         if forecastlog is None:
@@ -131,8 +131,8 @@ class ResourceStatusWriter:
             said[f"next{kind.value.title()}"] = start.body() if start else None
         return said
 
-    def _pool(self, name: str, outlook: Outlook) -> dict[str, Any]:
-        found = next((pool for pool in outlook.snapshot.pools if pool.name == name), None)
+    def _pool(self, name: str, result: RoundResult) -> dict[str, Any]:
+        found = next((pool for pool in result.snapshot.pools if pool.name == name), None)
         state = self.cache.queues.pool_states.get(name)
         if state is None:
             return {}
@@ -140,7 +140,7 @@ class ResourceStatusWriter:
         if found is not None:
             status["total"] = round(found.tot, 1)
             for kind in Category:
-                mine = [app for app in outlook.snapshot.apps if self._guards(name, kind, app)]
+                mine = [app for app in result.snapshot.apps if self._guards(name, kind, app)]
                 status[kind.value] = side(found, kind, state.delta, mine)
         return status
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from slackwater_operator.cache.cache import OperatorCache
-from slackwater_operator.cache.lastcycle import Outlook
+from slackwater_operator.cache.roundresult import RoundResult
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.status.appstatus import AppStatus
 
 Values = dict[tuple[str, ...], float]
 
 
-def measure(metrics: Metrics, cache: OperatorCache, accounts: Iterable[AppStatus], outlook: Outlook) -> None:
+def measure(metrics: Metrics, cache: OperatorCache, accounts: Iterable[AppStatus], result: RoundResult) -> None:
     """Bring every gauge up to date."""
     _apps(metrics, accounts)
     metrics.flying.set(len(cache.in_flight))
     metrics.parked.set(sum(each.counts.parked for each in cache.views.values()))
-    _queues(metrics, outlook)
-    _pools(metrics, cache, outlook)
-    _drivers(metrics, outlook)
+    _queues(metrics, result)
+    _pools(metrics, cache, result)
+    _drivers(metrics, result)
 
 
 def _apps(metrics: Metrics, accounts: Iterable[AppStatus]) -> None:
@@ -33,10 +33,10 @@ def _apps(metrics: Metrics, accounts: Iterable[AppStatus]) -> None:
     metrics.set_all(metrics.apps, phases)
 
 
-def _queues(metrics: Metrics, outlook: Outlook) -> None:
-    budgets = outlook.round.budgets
+def _queues(metrics: Metrics, result: RoundResult) -> None:
+    budgets = result.round.budgets
     for gauge, amounts in (
-        (metrics.capacity, {queue.name: queue.capacity for queue in outlook.snapshot.queues}),
+        (metrics.capacity, {queue.name: queue.capacity for queue in result.snapshot.queues}),
         (metrics.reservation, {name: each.reserved for name, each in budgets.items()}),
         (metrics.budget, {name: each.left for name, each in budgets.items()}),
     ):
@@ -44,8 +44,8 @@ def _queues(metrics: Metrics, outlook: Outlook) -> None:
         metrics.set_all(gauge, values)
 
 
-def _pools(metrics: Metrics, cache: OperatorCache, outlook: Outlook) -> None:
-    for pool in outlook.snapshot.pools:
+def _pools(metrics: Metrics, cache: OperatorCache, result: RoundResult) -> None:
+    for pool in result.snapshot.pools:
         state = cache.queues.pool_states.get(pool.name)
         if state is None or pool.name not in cache.governing.pools:  # deleted since the round
             continue
@@ -54,9 +54,9 @@ def _pools(metrics: Metrics, cache: OperatorCache, outlook: Outlook) -> None:
         metrics.forecast_error.labels(pool.name).set(state.accuracy.mean)
 
 
-def _drivers(metrics: Metrics, outlook: Outlook) -> None:
+def _drivers(metrics: Metrics, result: RoundResult) -> None:
     counts: Values = {}
-    for app in outlook.snapshot.apps:
+    for app in result.snapshot.apps:
         for group in app.groups:
             if group.driver:
                 _add(counts, group.charged, app.queue, "running")

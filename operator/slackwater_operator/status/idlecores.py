@@ -13,7 +13,7 @@ from slackwater.resources import CPU
 from slackwater.roles import Role
 from slackwater_cluster.apps.resolver import role_of
 from slackwater_operator.cache.cache import OperatorCache
-from slackwater_operator.cache.lastcycle import Outlook
+from slackwater_operator.cache.roundresult import RoundResult
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.extenderclient import Usage
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-def tell_idle(metrics: Metrics, cache: OperatorCache, outlook: Outlook, usage: Usage) -> None:
+def tell_idle(metrics: Metrics, cache: OperatorCache, result: RoundResult, usage: Usage) -> None:
     """Bring the gauge up to date. Where no node is measured nobody knows, and nothing is said."""
-    table = left(outlook.snapshot, outlook.round)
+    table = left(result.snapshot, result.round)
     if table is None or CPU not in table.kinds or not usage.nodes:
         metrics.set_all(metrics.idle, {})
         return
-    parts = split(charges(table, cache, usage), waiting(outlook.snapshot, outlook.round))
+    parts = split(charges(table, cache, usage), waiting(result.snapshot, result.round))
     metrics.set_all(metrics.idle, {(str(cause),): cores for cause, cores in parts.items() if cause is not Cause.BUSY})
 
 

@@ -15,7 +15,7 @@ from slackwater_cluster.api.session import Session
 from slackwater_cluster.customresources import AdmissionQueueSpec, Mode, kind_named
 from slackwater_cluster.customresources.admissionqueue import CapacitySource, QueueState
 from slackwater_operator.cache.cache import OperatorCache
-from slackwater_operator.cache.lastcycle import Outlook
+from slackwater_operator.cache.roundresult import RoundResult
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.podwriter import WATCH_DELAY
 
@@ -38,18 +38,18 @@ class GateKeeper:
     _closed: float = field(default=float("-inf"), init=False)  # when somebody last had to wait
     _written: dict[str, tuple[bool, float]] = field(default_factory=dict, init=False)  # by policy: what, and when
 
-    async def look(self, outlook: Outlook | None, *, answered: bool) -> None:
+    async def look(self, result: RoundResult | None, *, answered: bool) -> None:
         """After each round: `answered` says whether the extender told the rooms that it was decided on."""
-        self._is_open = outlook is not None and answered and self._may_open(outlook)
+        self._is_open = result is not None and answered and self._may_open(result)
         for name in self.cache.governing.policies:
             await self._turn(name, wanted=self._is_open and self._admits(name))
 
-    def _may_open(self, outlook: Outlook) -> bool:
-        table = outlook.snapshot.nodes
+    def _may_open(self, result: RoundResult) -> bool:
+        table = result.snapshot.nodes
         if table is None or len(table) < self.nodes:
             return False
-        released = {each.uid for each in outlook.round.releases}
-        if not may_open(outlook.snapshot, released, is_open=self._is_open):
+        released = {each.uid for each in result.round.releases}
+        if not may_open(result.snapshot, released, is_open=self._is_open):
             self._closed = self.clock()
         return self.clock() - self._closed >= REST
 

@@ -23,8 +23,8 @@ def test_a_started_app_waits_since_the_oldest_of_its_held_pods_came() -> None:
     world.now += 5
     world.create("later", cpu=4, app="etl")
     operator.step()
-    assert operator.releaser.outlook is not None
-    (app,) = operator.releaser.outlook.snapshot.apps
+    assert operator.releaser.result is not None
+    (app,) = operator.releaser.result.snapshot.apps
     assert app.waits_since == came > app.submitted
 
 

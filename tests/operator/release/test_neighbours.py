@@ -144,8 +144,8 @@ def test_it_is_said_why_a_pod_that_came_to_no_node_waits() -> None:
     said: dict[WaitReason, str] = {}
     for _ in range(25):
         play(world, operator, 1)
-        assert operator.releaser.outlook is not None
-        verdict = operator.releaser.outlook.round.verdicts[f"{BROKEN}/b0"]
+        assert operator.releaser.result is not None
+        verdict = operator.releaser.result.round.verdicts[f"{BROKEN}/b0"]
         said[verdict.reason] = verdict.sentence
     assert "kubectl describe pod" in said[WaitReason.NOT_BOUND]
 
@@ -273,8 +273,8 @@ def test_an_extender_that_tells_rooms_and_places_nothing_is_away() -> None:
     world.create("t", app="etl")
     operator = world.operator()
     play(world, operator, 30)
-    assert operator.releaser.outlook is not None
-    assert "the extender does not answer" in operator.releaser.outlook.holding
+    assert operator.releaser.result is not None
+    assert "the extender does not answer" in operator.releaser.result.holding
     assert world.running("team") == 0
     play(world, operator, 60)
     assert world.running("team") == 1

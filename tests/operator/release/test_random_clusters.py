@@ -58,10 +58,10 @@ nodes = st.lists(st.sampled_from([4.0, 8.0, 16.0]), min_size=2, max_size=5)
 def check(world: World, operator: Operator) -> None:
     """What must hold after every round."""
     assert len(world.released) == len(set(world.released)), "a gate was lifted twice"
-    outlook = operator.releaser.outlook
-    assert outlook is not None
-    queue = outlook.snapshot.queues[0]
-    for verdict in outlook.round.verdicts.values():
+    result = operator.releaser.result
+    assert result is not None
+    queue = result.snapshot.queues[0]
+    for verdict in result.round.verdicts.values():
         numbers = verdict.numbers
         assert verdict.sentence
         if verdict.reason is WaitReason.BUDGET:

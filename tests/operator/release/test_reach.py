@@ -69,9 +69,9 @@ def capacity(world: World) -> dict[str, Any]:
     """What the round before last counted on."""
     operator = world.operator()
     operator.step()
-    outlook = operator.releaser.outlook
-    assert outlook is not None
-    queue = outlook.snapshot.queues[0]
+    result = operator.releaser.result
+    assert result is not None
+    queue = result.snapshot.queues[0]
     return {"capacity": queue.capacity["cpu"], "free": queue.free["cpu"]}
 
 
@@ -96,9 +96,9 @@ def stalls(world: World, operator: Operator, seconds: int) -> list[StallAction]:
     for _ in range(seconds):
         operator.step()
         world.schedule()
-        outlook = operator.releaser.outlook
-        assert outlook is not None
-        if found := operator.stalls.look(outlook):
+        result = operator.releaser.result
+        assert result is not None
+        if found := operator.stalls.look(result):
             return found
     return []
 
@@ -154,8 +154,8 @@ def test_a_driver_in_the_way_of_its_own_tasks_is_given_up_and_then_refused() -> 
     world.delete(task)
     world.create("again", app="own", role="driver", cpu=3)
     operator.step()
-    assert operator.releaser.outlook is not None
-    said = operator.releaser.outlook.round.verdicts["team/own"]
+    assert operator.releaser.result is not None
+    said = operator.releaser.result.round.verdicts["team/own"]
     assert said.refused
     assert "asks for 5 cpu at the least, but queue default has at most 4" in said.sentence
     assert "other" in {pod.name for pod in world.pods.values() if not pod.gates}
@@ -257,8 +257,8 @@ def test_of_two_drivers_in_each_others_way_one_is_given_up_once() -> None:
         world.delete(*pods[name])
         world.create(f"{name}-again", app=name, role="driver", cpu=size)
         operator.step()
-        assert operator.releaser.outlook is not None
-        said[name] = operator.releaser.outlook.round.verdicts[f"team/{name}"].sentence
+        assert operator.releaser.result is not None
+        said[name] = operator.releaser.result.round.verdicts[f"team/{name}"].sentence
     assert "that tasks of its own app need" in said["younger"]
     assert "asks for 11 cpu at the least" in said["older"]
     operator.step()
@@ -285,8 +285,8 @@ def test_a_driver_that_was_given_up_comes_back_after_those_it_was_given_up_for()
     operator = world.operator()
     operator.step()
     assert {pod.name for pod in world.pods.values() if not pod.gates} == {f"other-{number}" for number in range(4)}
-    assert operator.releaser.outlook is not None
-    said = operator.releaser.outlook.round.verdicts["team/own"].sentence
+    assert operator.releaser.result is not None
+    said = operator.releaser.result.round.verdicts["team/own"].sentence
     assert said == "waits behind team/other, which waits for room, for which a driver of this app was given up"
     world.cache.views.refresh()
     assert world.cache.views.histories.behind("team/own", world.cache.views) == "", "once the others have got on"

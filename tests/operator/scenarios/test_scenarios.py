@@ -205,9 +205,9 @@ def test_a_stall_from_outside_is_found_and_ended() -> None:
             life.step()
         operator.step()
         world.schedule()
-        outlook = operator.releaser.outlook
-        assert outlook is not None
-        found = operator.stalls.look(outlook)
+        result = operator.releaser.result
+        assert result is not None
+        found = operator.stalls.look(result)
         if found:
             break
     assert [action.stall.queue for action in found] == ["default"]

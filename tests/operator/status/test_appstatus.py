@@ -14,7 +14,7 @@ from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.watch.records import CustomRecord
-from slackwater_operator.cache.lastcycle import Outlook
+from slackwater_operator.cache.roundresult import RoundResult
 from slackwater_operator.ratelimit import TokenBucket
 from slackwater_operator.status.appstatus import AppStatus, account, status, written
 from slackwater_operator.status.mergepatch import replacing
@@ -47,7 +47,7 @@ def told(world: World, app: str, operator: Any) -> tuple[Any, AppStatus, Any]:
     """Portrait, account and status of an app."""
     said = operator.said(app)
     each = world.cache.views[f"team/{app}"]
-    return each, said, status(each, said, world.cache, operator.releaser.outlook, None)
+    return each, said, status(each, said, world.cache, operator.releaser.result, None)
 
 
 def test_objects_that_went_with_their_namespace_leave_nothing() -> None:
@@ -242,7 +242,7 @@ def test_a_forecast_is_renewed_by_how_soon_the_start_is(middle: float, seconds: 
     for second in range(30):
         left = StartInterval(0.0, middle - second / 100, 2 * middle, Source.PACE)
         newer = replace(said, expected=left, wait=left.middle, at=world.now)
-        found = status(each, newer, world.cache, cast("Outlook", operator.releaser.outlook), None)
+        found = status(each, newer, world.cache, cast("RoundResult", operator.releaser.result), None)
         asyncio.run(keeper.write(each, found, "default"))
         world.now += 1
     stamps = [body["status"]["start"]["at"] for method, _, body in writes.made if method == "PATCH"]
@@ -324,9 +324,9 @@ def test_modes_that_hold_nothing_say_what_enforce_would_do(mode: str) -> None:
     operator.step()
     assert world.writes == []
     each = world.cache.views["team/etl"]
-    outlook = operator.releaser.outlook
-    assert outlook is not None
-    said = account(each, None, world.cache, outlook, supposed=operator.releaser.supposed())
+    result = operator.releaser.result
+    assert result is not None
+    said = account(each, None, world.cache, result, supposed=operator.releaser.supposed())
     assert said.reason == "larger-than-any-node"
     assert f"mode is {mode}: nothing is held here; in enforce: a pod asks for 4 cpu" in said.sentence
 

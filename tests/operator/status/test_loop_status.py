@@ -156,8 +156,8 @@ def test_apps_that_wait_are_told_when_they_start_once_enough_have() -> None:
     known = [each for each in starts if each and each.get("source")]
     assert known
     assert all(0 <= each["lowSeconds"] <= each["middleSeconds"] <= each["highSeconds"] for each in known)
-    assert made.releaser.outlook is not None
-    status = asyncio.run(made.reporter.status(("AdmissionQueue", "default"), made.releaser.outlook, made.forecastlog))
+    assert made.releaser.result is not None
+    status = asyncio.run(made.reporter.status(("AdmissionQueue", "default"), made.releaser.result, made.forecastlog))
     assert status["appsWaiting"] == 1
     assert status["nextLarge"]["source"] == "pace"
 
@@ -168,8 +168,8 @@ def test_reclaim_without_usage_is_warned_about() -> None:
     world.configure("SlackPolicy", "default", mode="enforce", reclaim={"enabled": True})
     made = release_loop(world)
     seen(made, "SlackPolicy", "default")
-    outlook = made.releaser._look(None)
-    status = asyncio.run(made.reporter.status(("SlackPolicy", "default"), outlook))
+    result = made.releaser._look(None)
+    status = asyncio.run(made.reporter.status(("SlackPolicy", "default"), result))
     assert any("reclaim.enabled has no effect" in warning for warning in status["warnings"])
 
 

@@ -150,11 +150,11 @@ class Operator:
     def said(self, app: str) -> AppStatus:
         """What is said about an app of namespace `team`."""
         self.world.cache.views.refresh()
-        outlook = self.releaser.outlook
-        assert outlook is not None
+        result = self.releaser.result
+        assert result is not None
         each = self.world.cache.views[f"team/{app}"]
-        verdict = outlook.round.verdicts.get(each.id)
-        return account(each, verdict, self.world.cache, outlook, self.releaser.no_node.get(each.id, ""))
+        verdict = result.round.verdicts.get(each.id)
+        return account(each, verdict, self.world.cache, result, self.releaser.no_node.get(each.id, ""))
 
 
 def enforcing(*nodes: NodeRecord) -> World:

@@ -148,13 +148,13 @@ class Checks:
 
     def _refused(self, operator: OperatorProgram) -> set[str]:
         """Apps that were told that they can never run; whether that is true is asked when the world is over."""
-        outlook = operator.releaser.outlook
-        return {app for app, said in outlook.round.verdicts.items() if said.refused} if outlook is not None else set()
+        result = operator.releaser.result
+        return {app for app, said in result.round.verdicts.items() if said.refused} if result is not None else set()
 
     def _assembled(self, operator: OperatorProgram) -> set[str]:
         """Apps held for one that lost its patience and is being put together, by the core's own rule."""
-        outlook = operator.releaser.outlook
-        found = holds(outlook.snapshot, outlook.round) if outlook is not None else []
+        result = operator.releaser.result
+        found = holds(result.snapshot, result.round) if result is not None else []
         return {each.app for each in found if each.claim is Claim.ASSEMBLY}
 
     def _declared_room(self, name: str) -> Resources:

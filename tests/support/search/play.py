@@ -280,8 +280,8 @@ def _judge(outcome: Outcome, stock: Stock, ours: Ours) -> None:
 
 def _said(ours: Ours, life: Life) -> tuple[bool, str]:
     """Whether the operator refuses an app, and what it says about it."""
-    outlook = ours.operator.releaser.outlook
-    verdict = outlook.round.verdicts.get(life.id) if outlook is not None and not life.over else None
+    result = ours.operator.releaser.result
+    verdict = result.round.verdicts.get(life.id) if result is not None and not life.over else None
     return (verdict.refused, verdict.sentence) if verdict is not None else (False, "nothing is said about it")
 
 

@@ -275,7 +275,7 @@ class OperatorProgram(Watcher):
         await self.upkeep.clear()
         released = await self.releaser.round()
         self.cache.governing.status["SlackPolicy", "default"] = {"openGate": self.cluster.gate_open}
-        await self.gates.look(self.releaser.outlook, answered=self.releaser.rooms is not None)
+        await self.gates.look(self.releaser.result, answered=self.releaser.rooms is not None)
         await self.releaser.writes.drain()
         await self.upkeep.run()
         await self._end_stalls()
@@ -283,9 +283,9 @@ class OperatorProgram(Watcher):
 
     async def _end_stalls(self) -> None:
         """What the operator's loop does about stalls, without telling anybody."""
-        if self.releaser.outlook is None:
+        if self.releaser.result is None:
             return
-        for action in self.stalls.look(self.releaser.outlook):
+        for action in self.stalls.look(self.releaser.result):
             if action.victim is not None and action.eviction is not None:
                 try:
                     written = await self.upkeep.writer.evict(action.victim)

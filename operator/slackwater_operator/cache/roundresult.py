@@ -9,8 +9,8 @@ from slackwater.cycle.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
-    """The last round, for whoever tells about it."""
+class RoundResult:
+    """What the last round knew and decided, for whoever tells about it."""
 
     snapshot: Snapshot
     round: Round
