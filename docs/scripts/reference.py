@@ -25,9 +25,9 @@ from slackwater_cluster.customresources import KINDS, Kind, definition
 from slackwater_extender.components import assemble
 from slackwater_extender.settings import Settings as ExtenderSettings
 from slackwater_monitor.settings import Settings as MonitorSettings
-from slackwater_operator.admission.reviews import ReviewMetrics
 from slackwater_operator.metrics import Metrics as OperatorMetrics
 from slackwater_operator.settings import Settings as OperatorSettings
+from slackwater_operator.webhook.reviews import ReviewMetrics
 
 ROOT = Path(__file__).parents[2]
 TARGET = ROOT / "docs" / "reference"

@@ -49,7 +49,7 @@ async def serve(program: Program, settings: Settings) -> None:
     """Let kopf run the program."""
     import kopf  # noqa: PLC0415
 
-    from slackwater_operator.leader import identity  # noqa: PLC0415
+    from slackwater_operator.lease.leader import identity  # noqa: PLC0415
     from slackwater_operator.lifecycle import registry  # noqa: PLC0415
 
     stop = asyncio.Event()

@@ -24,7 +24,7 @@ from slackwater_cluster.watch.wire import Meta
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.quarantine import sentence
 from slackwater_operator.cache.watch import Feed
-from slackwater_operator.leader import Election
+from slackwater_operator.lease.leader import Election
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.ratelimit import TokenBucket
 from slackwater_operator.release.eviction import PressureRelief

@@ -31,7 +31,7 @@ def watchdog(arena: Field) -> Iterator[None]:
     settings = {"KUBECONFIG": str(arena.kubeconfig), "PATIENCE": f"{PATIENCE:g}", "PERIOD": "1", "RATE": "20"}
     environment = {**os.environ, **{f"SLACKWATER_WATCHDOG_{key}": value for key, value in settings.items()}}
     process = subprocess.Popen(
-        [sys.executable, "-m", "slackwater_operator.admission.watchdog"], env=environment, stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "slackwater_operator.lease.watchdog"], env=environment, stdout=subprocess.DEVNULL
     )
     yield
     process.send_signal(signal.SIGTERM)

@@ -26,7 +26,7 @@ from aiohttp import web
 
 from slackwater_cluster.customresources import SlackPolicySpec
 from slackwater_cluster.policies.webhook import PATH
-from slackwater_operator.admission.reviews import ReviewServer
+from slackwater_operator.webhook.reviews import ReviewServer
 
 BOUNDS = tomllib.loads((Path(__file__).parent / "bounds.toml").read_text(encoding="utf-8"))["webhook"]
 RATE, SECONDS, CONNECTIONS = 100, 20, 8

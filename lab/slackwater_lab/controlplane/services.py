@@ -23,7 +23,7 @@ SERVICES = (*EXTENDERS, *OPERATORS, WEBHOOK)
 def command(name: str) -> list[str]:
     """The command line of a program: its console script, or its module where the scripts were not made anew."""
     if name == WEBHOOK:
-        return [sys.executable, "-m", "slackwater_operator.admission.webhook"]
+        return [sys.executable, "-m", "slackwater_operator.webhook"]
     script = Path(sys.executable).with_name(f"slackwater-{kind(name)}")
     return [str(script)] if script.exists() else [sys.executable, "-m", f"slackwater_{kind(name)}.main"]
 

@@ -41,7 +41,7 @@ def watchdog(lab: Any) -> Iterator[Any]:
     environment = {**os.environ, **{f"SLACKWATER_WATCHDOG_{key}": value for key, value in settings.items()}}
     with (lab.site.folder / "watchdog.log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "slackwater_operator.admission.watchdog"], env=environment, stdout=log, stderr=log
+            [sys.executable, "-m", "slackwater_operator.lease.watchdog"], env=environment, stdout=log, stderr=log
         )
     yield process
     process.send_signal(signal.SIGTERM)

@@ -36,7 +36,7 @@ class WatchdogBehind(Behind):
     def start(self) -> None:
         """It serves nothing, so there is nothing to wait for."""
         way = detour(self.lab.site.kubeconfig, NAME, self.proxy.url)
-        command = [sys.executable, "-m", "slackwater_operator.admission.watchdog"]
+        command = [sys.executable, "-m", "slackwater_operator.lease.watchdog"]
         self.lab.processes.start(NAME, command, {**self.settings, "SLACKWATER_WATCHDOG_KUBECONFIG": str(way)})
 
 

@@ -10,7 +10,7 @@ import pytest
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer, Session
-from slackwater_operator.admission.watchdog import LeaseWatch, Watchdog, WatchdogSettings, holder
+from slackwater_operator.lease.watchdog import LeaseWatch, Watchdog, WatchdogSettings, holder
 from support.fakes.manypods import MEBIBYTE, ManyPods, peak
 
 MOST_MEMORY = 64.0  # MiB

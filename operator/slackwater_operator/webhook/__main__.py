@@ -1,4 +1,4 @@
-"""`python -m slackwater_operator.admission.webhook`: answers API servers that know no MutatingAdmissionPolicy.
+"""`python -m slackwater_operator.webhook`: answers API servers that know no MutatingAdmissionPolicy.
 
 It holds namespaces and SlackPolicies, and nothing else: every replica answers, whichever operator leads. Which pods are
 asked about, and the dead-man switch, are conditions of the webhook's configuration: the API server looks at them.
@@ -20,8 +20,8 @@ from slackwater.errors import SlackwaterError
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.settings import program, refusing
-from slackwater_operator.admission.policyview import PolicyView
-from slackwater_operator.admission.reviews import ReviewServer
+from slackwater_operator.webhook.policyview import PolicyView
+from slackwater_operator.webhook.reviews import ReviewServer
 
 log = structlog.get_logger(__name__)
 

@@ -16,7 +16,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.customresources import SlackPolicySpec
-from slackwater_operator.admission.reviews import LARGE_AT_ONCE, LARGEST, ReviewServer
+from slackwater_operator.webhook.reviews import LARGE_AT_ONCE, LARGEST, ReviewServer
 
 ENFORCE = SlackPolicySpec.model_validate({"mode": "enforce"})
 

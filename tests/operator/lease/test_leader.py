@@ -16,7 +16,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
 from urllib3.exceptions import MaxRetryError, ReadTimeoutError
 
-from slackwater_operator.leader import LEASE, SETTLE, Attempts, Election
+from slackwater_operator.lease.leader import LEASE, SETTLE, Attempts, Election
 from slackwater_operator.settings import Settings
 
 

@@ -1,4 +1,4 @@
-"""`python -m slackwater_operator.admission.watchdog`: the dead-man switch.
+"""`python -m slackwater_operator.lease.watchdog`: the dead-man switch.
 
 It runs outside our namespace, and needs nothing of ours.
 

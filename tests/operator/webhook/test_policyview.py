@@ -12,7 +12,7 @@ from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.customresources import Mode
-from slackwater_operator.admission.policyview import PolicyView
+from slackwater_operator.webhook.policyview import PolicyView
 from support.fakes.apiserver import ApiServer
 
 NAMESPACES = "/api/v1/namespaces"

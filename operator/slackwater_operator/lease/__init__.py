@@ -1,0 +1,1 @@
+"""The Lease of the operator: who leads, and the dead-man switch for when nobody does."""
