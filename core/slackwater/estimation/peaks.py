@@ -43,6 +43,7 @@ LATE = 1.25  # of its app's ramp: until then a pod may still be about to grow
 PODS = 16  # pods remembered per app
 ENOUGH = 8  # pods watched from their start before their app is trusted to use less than it asks for
 MARGIN = 0.15  # added to what they used: the next pod is not the same
+FOR_LIFE = 1e9  # seconds; a ramp that no pod gets over, kept and forgotten with the lesson it belongs to
 NO_APP = 0  # the id of pods without an app: nothing is learned of it
 
 
@@ -106,6 +107,10 @@ class Peaks:
         self._seen[apps] = count + 1
         self._sum_up(apps[first == numbers])
         self._learned |= bool(apps.size)
+
+    def learn_for_life(self, app: int, peak: Floats, kinds: NDArray[np.bool_]) -> None:
+        """Pods of the app may come to this peak of these kinds at any age."""
+        self.learn(np.array([app], np.intp), peak[None, :], np.where(kinds, FOR_LIFE, 0.0)[None, :])
 
     def lessons(self, most: int | None = None) -> dict[str, Floats]:
         """What apps have taught, so many of them at most, those asked for last first: pod × (peak, ramp) × kind."""
@@ -181,6 +186,10 @@ class Peaks:
         """Kind × pod: whether pods of its app have been seen to grow at this age and later."""
         young: NDArray[np.bool_] = ages < LATE * self._tops[1].take(apps, axis=1)
         return young
+
+    def young_for_life(self, app: int) -> bool:
+        """Whether pods of the app may grow at any age, of some kind."""
+        return bool((self._tops[1, :, app] >= FOR_LIFE).any())
 
     def outgrown(self, apps: NDArray[np.intp], uses: Floats) -> NDArray[np.intp]:
         """Which pods (kind × pod) use more than their app is known for."""

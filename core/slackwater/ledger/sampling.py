@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     Held = Slots | slice
 
 OUTGROWN = 2.0  # what a pod is believed to have used that was killed for its memory, as a multiple of what it declared
-FOR_LIFE = 1e9  # seconds; a ramp that no pod gets over
 
 
 class _SomeNodes(NamedTuple):
@@ -196,7 +195,7 @@ class SampleIntake:
         """A pod of the app was killed for its memory: from now on its pods count as much more for all their lives."""
         peaks, _ = self.peaks.expected(app)
         peak = np.where(self._strict, np.maximum(peaks, OUTGROWN * declared), peaks)
-        self.peaks.learn(np.array([app], np.intp), peak[None, :], np.where(self._strict, FOR_LIFE, 0.0)[None, :])
+        self.peaks.learn_for_life(app, peak, self._strict)
 
     def outgrows(self, slot: int, declared: Floats) -> bool:
         """Whether a pod was last seen to use more of a strict kind than it declares, and to grow."""
@@ -204,8 +203,7 @@ class SampleIntake:
 
     def was_outgrown(self, app: int) -> bool:
         """Whether a pod of the app was killed for its memory."""
-        _, ramps = self.peaks.expected(app)
-        return bool((ramps >= FOR_LIFE).any())
+        return self.peaks.young_for_life(app)
 
     def learn_peak_of(self, slot: int) -> None:
         """The same for one pod that ends. Most have told already; what they told may have been too little."""

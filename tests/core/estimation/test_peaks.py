@@ -76,6 +76,19 @@ def test_floor_holds_until_a_quarter_after_the_ramp_ends() -> None:
     assert floors.tolist() == [[3.6, 3.6, 0.0, 0.0, 0.0]]
 
 
+def test_a_floor_for_life_is_kept_and_forgotten_like_any_lesson() -> None:
+    """At any age, also after a restart, until enough other pods of the app have told."""
+    first, again = Peaks(1), Peaks(1)
+    first.learn_for_life(first.identify("etl"), np.array([3.6]), np.array([True]))
+    again.restore(first.lessons())
+    app = again.find("etl")
+    assert again.floors(np.array([app]), np.array([1e6])).tolist() == [[3.6]]
+    assert (again.young_for_life(app), again.young_for_life(NO_APP)) == (True, False)
+    for _ in range(PODS):
+        teach(again, app, 0.2, 5.0)
+    assert not again.young_for_life(app)
+
+
 def test_the_largest_of_the_last_pods_counts() -> None:
     """One lazy pod changes nothing; after enough of them the old peak is forgotten."""
     peaks = Peaks(1)
