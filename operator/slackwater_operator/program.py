@@ -24,15 +24,15 @@ from slackwater_cluster.watch.wire import Meta
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.quarantine import sentence
 from slackwater_operator.cache.watch import Feed
+from slackwater_operator.clients.extenderclient import DegradedMode, Extender
+from slackwater_operator.clients.podwriter import PodWriter
+from slackwater_operator.clients.ratelimit import TokenBucket
 from slackwater_operator.lease.leader import Election
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.ratelimit import TokenBucket
 from slackwater_operator.release.eviction import PressureRelief
-from slackwater_operator.release.extenderclient import DegradedMode, Extender
 from slackwater_operator.release.loop import ReleaseLoop
 from slackwater_operator.release.nominations import Nominations
 from slackwater_operator.release.ownerlookup import OwnerLookup
-from slackwater_operator.release.podwriter import PodWriter
 from slackwater_operator.release.recorder import Recorder
 from slackwater_operator.release.release import Releaser
 from slackwater_operator.release.stallwatch import StallKeeper

@@ -12,7 +12,7 @@ from slackwater.cycle.cycle import Release
 from slackwater.cycle.snapshot import Snapshot
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.cache import OperatorCache
-from slackwater_operator.release.extenderclient import PlacementWish
+from slackwater_operator.clients.extenderclient import PlacementWish
 
 # How a pod is released. Placed by the extender: its node is nominated, or the filter alone brings it there.
 NOMINATED, STEERED = "nominated", "steered"

@@ -21,9 +21,9 @@ from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.apps.appindex import Pod
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.podstate import PodState
+from slackwater_operator.clients.extenderclient import Usage
+from slackwater_operator.clients.podwriter import PodWriter, WriteOutcome
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.release.extenderclient import Usage
-from slackwater_operator.release.podwriter import PodWriter, WriteOutcome
 from slackwater_operator.status.events import EventWriter, Happened, Happening
 
 log = structlog.get_logger(__name__)

@@ -24,13 +24,13 @@ from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.roundresult import RoundResult
+from slackwater_operator.clients.extenderclient import Usage
+from slackwater_operator.clients.podwriter import WriteOutcome
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.eviction import PressureRelief
-from slackwater_operator.release.extenderclient import Usage
 from slackwater_operator.release.nominations import Nominations
 from slackwater_operator.release.ownerlookup import OwnerLookup
 from slackwater_operator.release.pace import LEAST, for_news, rest, until_pressing
-from slackwater_operator.release.podwriter import WriteOutcome
 from slackwater_operator.release.release import Releaser
 from slackwater_operator.release.roomwatch import RoomWatch
 from slackwater_operator.release.stallwatch import StallAction, StallKeeper

@@ -22,9 +22,9 @@ from slackwater_cluster.pods.nodefit import takes
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlight, PodState
 from slackwater_operator.cache.refusals import Vain
+from slackwater_operator.clients.extenderclient import PlacementWish, Reservation
+from slackwater_operator.clients.podwriter import WATCH_DELAY
 from slackwater_operator.release.batch import moves
-from slackwater_operator.release.extenderclient import PlacementWish, Reservation
-from slackwater_operator.release.podwriter import WATCH_DELAY
 from slackwater_operator.release.releasewriter import ReleaseWriter
 
 log = structlog.get_logger(__name__)

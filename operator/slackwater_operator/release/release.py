@@ -31,6 +31,15 @@ from slackwater_operator.cache.refusals import AwaitedRoom
 from slackwater_operator.cache.rooms import Rooms
 from slackwater_operator.cache.roundresult import RoundResult
 from slackwater_operator.cache.snapshot import take_snapshot
+from slackwater_operator.clients.extenderclient import (
+    DegradedMode,
+    Placement,
+    PlacementSource,
+    PlacementWish,
+    Reservation,
+    wish,
+)
+from slackwater_operator.clients.podwriter import WATCH_DELAY, PodWriter
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.batch import (
     GROWN,
@@ -43,15 +52,6 @@ from slackwater_operator.release.batch import (
     moves,
     steerable,
 )
-from slackwater_operator.release.extenderclient import (
-    DegradedMode,
-    Placement,
-    PlacementSource,
-    PlacementWish,
-    Reservation,
-    wish,
-)
-from slackwater_operator.release.podwriter import WATCH_DELAY, PodWriter
 from slackwater_operator.release.recorder import Recorder
 from slackwater_operator.release.releasewriter import ReleaseWriter
 from slackwater_operator.settings import Settings

@@ -18,10 +18,10 @@ from slackwater_cluster.watch.timeslices import slices
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.podstate import PodState
 from slackwater_operator.cache.refusals import Vain
+from slackwater_operator.clients.extenderclient import DegradedMode, PlacementSource
+from slackwater_operator.clients.podwriter import PodWriter, WriteOutcome, Written
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.batch import GROWN, Handover
-from slackwater_operator.release.extenderclient import DegradedMode, PlacementSource
-from slackwater_operator.release.podwriter import PodWriter, WriteOutcome, Written
 from slackwater_operator.settings import Settings
 
 log = structlog.get_logger(__name__)

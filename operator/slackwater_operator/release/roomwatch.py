@@ -13,7 +13,7 @@ from time import perf_counter
 
 from slackwater.errors import Unavailable
 from slackwater_operator.cache.cache import OperatorCache
-from slackwater_operator.release.extenderclient import WAIT, PlacementSource
+from slackwater_operator.clients.extenderclient import WAIT, PlacementSource
 from slackwater_operator.release.pace import LEAST
 
 TROUBLE = 1.0  # seconds before it is asked again where it does not answer, or lets nobody wait

@@ -14,8 +14,8 @@ from slackwater.roles import Role
 from slackwater_cluster.apps.resolver import role_of
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.roundresult import RoundResult
+from slackwater_operator.clients.extenderclient import Usage
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.release.extenderclient import Usage
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

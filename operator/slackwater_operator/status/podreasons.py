@@ -17,8 +17,8 @@ from slackwater_cluster import names
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.refusals import Pauses, Vain
-from slackwater_operator.ratelimit import TokenBucket
-from slackwater_operator.release.podwriter import PodWriter
+from slackwater_operator.clients.podwriter import PodWriter
+from slackwater_operator.clients.ratelimit import TokenBucket
 from slackwater_operator.status.appstatus import AppStatus
 
 log = structlog.get_logger(__name__)

@@ -16,8 +16,8 @@ from slackwater_cluster.customresources import AdmissionQueueSpec, Mode, kind_na
 from slackwater_cluster.customresources.admissionqueue import CapacitySource, QueueState
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.roundresult import RoundResult
+from slackwater_operator.clients.podwriter import WATCH_DELAY
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.release.podwriter import WATCH_DELAY
 
 log = structlog.get_logger(__name__)
 

@@ -24,7 +24,7 @@ from slackwater_cluster.watch.records import CustomRecord
 from slackwater_operator.cache.apps.apphistory import Recalled
 from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache
-from slackwater_operator.ratelimit import TokenBucket
+from slackwater_operator.clients.ratelimit import TokenBucket
 from slackwater_operator.status.appstatus import ended
 from slackwater_operator.status.conditions import ConditionSet, conditions, written_conditions
 from slackwater_operator.status.mergepatch import replacing

@@ -9,8 +9,8 @@ import pytest
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.watch.records import PodRecord
+from slackwater_operator.clients.ratelimit import TokenBucket
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.ratelimit import TokenBucket
 from slackwater_operator.status.events import EventWriter, Happened, Happening
 
 pytestmark = pytest.mark.lab

@@ -12,7 +12,7 @@ from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.watch import trim, wire
 from slackwater_cluster.watch.records import PodRecord
-from slackwater_operator.release.podwriter import PodWriter, WriteOutcome, Written
+from slackwater_operator.clients.podwriter import PodWriter, WriteOutcome, Written
 
 pytestmark = pytest.mark.lab
 

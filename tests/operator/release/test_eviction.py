@@ -9,11 +9,11 @@ import pytest
 from slackwater.resources import Resources
 from slackwater_cluster.api.session import Answer, Session
 from slackwater_cluster.watch.records import PodRecord
+from slackwater_operator.clients.extenderclient import NodeUse, Usage
+from slackwater_operator.clients.podwriter import PodWriter
+from slackwater_operator.clients.ratelimit import TokenBucket
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.ratelimit import TokenBucket
 from slackwater_operator.release.eviction import PressureRelief
-from slackwater_operator.release.extenderclient import NodeUse, Usage
-from slackwater_operator.release.podwriter import PodWriter
 from slackwater_operator.status.events import EventWriter
 from support.fakes.cluster import World, node, owned
 from support.fakes.memoryapi import GIB

@@ -12,7 +12,7 @@ import pytest
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_lab.faults.rules import Fault, Watch
-from slackwater_operator.release.extenderclient import Placement, PlacementWish, Reservation
+from slackwater_operator.clients.extenderclient import Placement, PlacementWish, Reservation
 from support.fakes.cluster import Operator, World, enforcing, node
 from support.fakes.faults import FaultyWorld
 

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer
-from slackwater_operator.release.extenderclient import NodeUse
+from slackwater_operator.clients.extenderclient import NodeUse
 from slackwater_operator.release.loop import ReleaseLoop
 from support.fakes.cluster import World, enforcing, node, owned
 from support.fakes.loop import release_loop, turn, written

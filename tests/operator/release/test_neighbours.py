@@ -16,8 +16,8 @@ from slackwater_cluster.api.session import Answer
 from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord
 from slackwater_operator.cache.podstate import UNSCHEDULABLE
 from slackwater_operator.cache.refusals import Vain
-from slackwater_operator.ratelimit import TokenBucket
-from slackwater_operator.release.extenderclient import Placement, PlacementWish
+from slackwater_operator.clients.extenderclient import Placement, PlacementWish
+from slackwater_operator.clients.ratelimit import TokenBucket
 from slackwater_operator.release.loop import ReleaseLoop
 from support.fakes.cluster import Operator, World, node
 from support.fakes.loop import release_loop

@@ -11,7 +11,7 @@ import pytest
 from slackwater_cluster import names
 from slackwater_cluster.names import UNKNOWN_POD
 from slackwater_operator.cache.rooms import Rooms
-from slackwater_operator.release.extenderclient import Placement, PlacementWish
+from slackwater_operator.clients.extenderclient import Placement, PlacementWish
 from slackwater_operator.release.loop import ReleaseLoop
 from slackwater_operator.release.pace import LEAST, rest
 from support.fakes.cluster import World, enforcing, node

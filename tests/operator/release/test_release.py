@@ -14,7 +14,7 @@ from slackwater_cluster.watch import trim, wire
 from slackwater_operator.cache.podstate import InFlightPods
 from slackwater_operator.cache.rooms import Rooms
 from slackwater_operator.cache.snapshot import take_snapshot
-from slackwater_operator.release.extenderclient import Placement, PlacementWish
+from slackwater_operator.clients.extenderclient import Placement, PlacementWish
 from support.builders import objects
 from support.fakes.cluster import World, enforcing, node, owned
 from support.fakes.loop import Away, running

@@ -15,7 +15,7 @@ from slackwater_cluster import names
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.watch.records import CustomRecord
 from slackwater_operator.cache.roundresult import RoundResult
-from slackwater_operator.ratelimit import TokenBucket
+from slackwater_operator.clients.ratelimit import TokenBucket
 from slackwater_operator.status.appstatus import AppStatus, account, status, written
 from slackwater_operator.status.mergepatch import replacing
 from slackwater_operator.status.podreasons import due

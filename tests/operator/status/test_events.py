@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 
 from slackwater.cycle.appverdicts import REFUSALS, WaitReason
 from slackwater_cluster.api.session import Answer, Session
+from slackwater_operator.clients.ratelimit import TokenBucket
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.ratelimit import TokenBucket
 from slackwater_operator.status.appstatus import AppStatus
 from slackwater_operator.status.events import EventWriter, Happened, Happening
 from support.fakes.cluster import World, enforcing, node

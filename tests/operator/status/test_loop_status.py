@@ -8,7 +8,7 @@ from prometheus_client import generate_latest
 import slackwater
 from slackwater.resources import Resources
 from slackwater_cluster import names
-from slackwater_operator.release.extenderclient import NodeUse
+from slackwater_operator.clients.extenderclient import NodeUse
 from slackwater_operator.release.loop import ReleaseLoop
 from support.fakes.cluster import enforcing, node
 from support.fakes.loop import release_loop, seen, turn, written

@@ -7,8 +7,8 @@ import pytest
 
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer, Session
-from slackwater_operator.ratelimit import TokenBucket
-from slackwater_operator.release.podwriter import PodWriter
+from slackwater_operator.clients.podwriter import PodWriter
+from slackwater_operator.clients.ratelimit import TokenBucket
 from slackwater_operator.status.podreasons import FAILURES, ReasonWriter
 from support.fakes.cluster import enforcing, node
 

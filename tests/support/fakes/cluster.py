@@ -17,10 +17,10 @@ from slackwater_cluster.pods.nodefit import allows
 from slackwater_cluster.timestamps import stamp
 from slackwater_cluster.watch.records import CustomRecord, NodeRecord, OwnerRef, PodRecord
 from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.clients.extenderclient import DegradedMode
+from slackwater_operator.clients.podwriter import PodWriter
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.release.extenderclient import DegradedMode
 from slackwater_operator.release.nominations import Nominations
-from slackwater_operator.release.podwriter import PodWriter
 from slackwater_operator.release.release import Releaser
 from slackwater_operator.release.stallwatch import StallKeeper
 from slackwater_operator.settings import Settings

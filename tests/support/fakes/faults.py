@@ -14,7 +14,7 @@ from slackwater_cluster.api.session import Answer
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_lab.faults import requests
 from slackwater_lab.faults.rules import STATUS, Deliveries, Fault, FaultPlan, Watch
-from slackwater_operator.release.extenderclient import Placement, PlacementWish
+from slackwater_operator.clients.extenderclient import Placement, PlacementWish
 from support.fakes.cluster import Operator, World
 
 

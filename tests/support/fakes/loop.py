@@ -8,14 +8,14 @@ from typing import Any, cast
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.watch.records import CustomRecord
+from slackwater_operator.clients.extenderclient import DegradedMode
+from slackwater_operator.clients.podwriter import PodWriter
+from slackwater_operator.clients.ratelimit import TokenBucket
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.ratelimit import TokenBucket
 from slackwater_operator.release.eviction import PressureRelief
-from slackwater_operator.release.extenderclient import DegradedMode
 from slackwater_operator.release.loop import ReleaseLoop
 from slackwater_operator.release.nominations import Nominations
 from slackwater_operator.release.ownerlookup import OwnerLookup
-from slackwater_operator.release.podwriter import PodWriter
 from slackwater_operator.release.release import Releaser
 from slackwater_operator.release.stallwatch import StallKeeper
 from slackwater_operator.settings import Settings

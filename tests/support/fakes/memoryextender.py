@@ -15,7 +15,7 @@ from slackwater_cluster import names
 from slackwater_cluster.pods.nodefit import allows
 from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.rooms import Rooms
-from slackwater_operator.release.extenderclient import NodeUse, Placement, PlacementWish, Reservation, Usage, asked
+from slackwater_operator.clients.extenderclient import NodeUse, Placement, PlacementWish, Reservation, Usage, asked
 from support.fakes.memoryapi import MemoryApi
 
 

@@ -21,10 +21,10 @@ from slackwater_extender.scheduling import wire
 from slackwater_extender.scheduling.verbs import NEEDED
 from slackwater_extender.settings import Settings as ExtenderSettings
 from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.clients.extenderclient import DegradedMode, Extender
+from slackwater_operator.clients.podwriter import PodWriter
 from slackwater_operator.metrics import Metrics
-from slackwater_operator.release.extenderclient import DegradedMode, Extender
 from slackwater_operator.release.nominations import Nominations
-from slackwater_operator.release.podwriter import PodWriter
 from slackwater_operator.release.release import Releaser
 from slackwater_operator.release.stallwatch import StallKeeper
 from slackwater_operator.settings import Settings as OperatorSettings

@@ -14,7 +14,7 @@ from typing import Any, cast
 from slackwater_cluster.api.client import ApiClient
 from slackwater_extender.components import Components
 from slackwater_extender.sampler.learnedstore import LearnedStore
-from slackwater_operator.ratelimit import TokenBucket
+from slackwater_operator.clients.ratelimit import TokenBucket
 from slackwater_operator.settings import Settings
 from slackwater_operator.steadyclock import SteadyClock
 from support.soak.cluster import SoakCluster

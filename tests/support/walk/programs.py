@@ -18,8 +18,8 @@ from slackwater_extender.cache.watch import GuardSink, NamespaceSink, PolicySink
 from slackwater_extender.components import Components, assemble
 from slackwater_extender.scheduling.verbs import NEEDED
 from slackwater_operator.cache.watch import Feed
+from slackwater_operator.clients.extenderclient import Extender
 from slackwater_operator.program import CONFIGURING, Program
-from slackwater_operator.release.extenderclient import Extender
 from slackwater_operator.settings import Settings
 from slackwater_operator.steadyclock import SteadyClock
 from support.fakes.memoryapi import merge

@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestServer
 
 from slackwater.errors import Unavailable
 from slackwater.resources import Resources
-from slackwater_operator.release.extenderclient import (
+from slackwater_operator.clients.extenderclient import (
     DegradedMode,
     Extender,
     NodeUse,
