@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from pydantic import ValidationError
 
 from slackwater_cluster import names
-from slackwater_cluster.apps.frameworks import RoleRule, policy_rules
 from slackwater_cluster.customresources import AdmissionQueueSpec, Mode, ReservationPoolSpec, SlackPolicySpec
 from slackwater_cluster.customresources.admissionqueue import QueueState
 from slackwater_cluster.customresources.base import Part
+from slackwater_cluster.frameworks import RoleRule, policy_rules
 from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, PodRecord
 
 # Without any AdmissionQueue every managed namespace waits in this one, over all nodes.

@@ -19,11 +19,11 @@ from slackwater.resources import NOTHING, Resources, holding, places
 from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
 from slackwater_cluster.api.paths import custom_path
-from slackwater_cluster.apps.frameworks import builtin
 from slackwater_cluster.apps.listing import read_governance
 from slackwater_cluster.apps.size import ANNOUNCED, AppSize, announced, at, from_object
 from slackwater_cluster.apps.statements import largest
 from slackwater_cluster.customresources import Mode
+from slackwater_cluster.frameworks import builtin
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.pods.requests import native
 from slackwater_cluster.watch import trim, wire

@@ -14,7 +14,7 @@ import structlog
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import Session
-from slackwater_cluster.apps.frameworks import ExtendedTable
+from slackwater_cluster.frameworks import ExtendedTable
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch import garbage, sources
 from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord

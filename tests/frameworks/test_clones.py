@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from slackwater_cluster.apps.frameworks import builtin
 from slackwater_cluster.apps.resolver import Resolver
+from slackwater_cluster.frameworks import builtin
 from slackwater_cluster.watch import trim, wire
 from slackwater_cluster.watch.records import PodRecord
 from support.builders.owners import Owners

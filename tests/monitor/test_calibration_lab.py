@@ -16,7 +16,7 @@ import pytest
 from slackwater_cluster.api.client import ApiClient
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import Session
-from slackwater_cluster.apps.frameworks import builtin
+from slackwater_cluster.frameworks import builtin
 from slackwater_cluster.prometheus.transport import QueryConnection
 from slackwater_lab.lab import Lab
 from slackwater_lab.live.namespace import house

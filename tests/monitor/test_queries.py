@@ -6,7 +6,7 @@ import pytest
 from promql_parser import parse
 
 from slackwater.errors import InvalidInput
-from slackwater_cluster.apps.frameworks import builtin
+from slackwater_cluster.frameworks import builtin
 from slackwater_monitor.history.labels import METRICS, Names, choose, given, spelled
 from slackwater_monitor.history.queries import questions, sanitised
 from slackwater_monitor.sources import prometheus

@@ -19,10 +19,10 @@ from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, Forbidden, NotFound
 from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.api.session import Answer
-from slackwater_cluster.apps.frameworks import ExtendedTable
 from slackwater_cluster.apps.membership import PodIndex
 from slackwater_cluster.apps.ownerlookup import AT_ONCE, OwnerReader, fair
 from slackwater_cluster.apps.resolver import Member, own_name
+from slackwater_cluster.frameworks import ExtendedTable
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch import trim, wire
 from slackwater_cluster.watch.records import NamespaceRecord, OwnerRef, PodRecord

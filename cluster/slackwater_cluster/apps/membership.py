@@ -17,11 +17,11 @@ from dataclasses import replace
 
 from slackwater_cluster import names
 from slackwater_cluster.apps.appids import bounded
-from slackwater_cluster.apps.frameworks import FrameworkTable, RoleRule, builtin
 from slackwater_cluster.apps.namesakes import Namesakes
 from slackwater_cluster.apps.owners import KnownOwners
 from slackwater_cluster.apps.recent import RecentAnswers
 from slackwater_cluster.apps.resolver import NAMED, Member, Resolver, Rule
+from slackwater_cluster.frameworks import FrameworkTable, RoleRule, builtin
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch.records import OwnerKey, OwnerRef, PodRecord
 

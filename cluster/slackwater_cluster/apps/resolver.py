@@ -27,9 +27,9 @@ from typing import NamedTuple
 from slackwater.roles import Role
 from slackwater_cluster import names
 from slackwater_cluster.apps.appids import bounded, is_name, shown
-from slackwater_cluster.apps.frameworks import Framework, FrameworkTable, OwnerRule, RoleRule, role_by_labels
 from slackwater_cluster.apps.owners import DEPTH, OwnerChain, OwnerGraph, chain
 from slackwater_cluster.apps.runs import series, unscheduled
+from slackwater_cluster.frameworks import Framework, FrameworkTable, OwnerRule, RoleRule, role_by_labels
 from slackwater_cluster.watch.records import OwnerRef, PodRecord
 
 # Labels or annotations by which other schedulers group pods.

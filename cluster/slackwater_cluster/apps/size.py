@@ -16,7 +16,7 @@ import msgspec
 from slackwater.errors import InvalidInput
 from slackwater.resources import CPU, MEMORY, NOTHING, Resources
 from slackwater_cluster import names
-from slackwater_cluster.apps.frameworks import SizeRule
+from slackwater_cluster.frameworks import SizeRule
 from slackwater_cluster.pods import metadata
 from slackwater_cluster.pods.quantities import parse_quantity
 from slackwater_cluster.pods.requests import native

@@ -1,6 +1,6 @@
 """`python -m slackwater_cluster.policies FOLDER` writes the admission policies."""
 
-from slackwater_cluster.apps.frameworks import builtin
+from slackwater_cluster.frameworks import builtin
 from slackwater_cluster.manifests import command, render
 from slackwater_cluster.policies.guard import guard
 from slackwater_cluster.policies.mutating import mutating

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from slackwater_cluster import names
-from slackwater_cluster.apps.frameworks import LabelTerm, RoleRule
+from slackwater_cluster.frameworks import LabelTerm, RoleRule
 
 CPU = "cpu"
 MEMORY = "memory"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from slackwater_cluster import names
-from slackwater_cluster.apps.frameworks import RoleRule
+from slackwater_cluster.frameworks import RoleRule
 from slackwater_cluster.governance import exempt
 from slackwater_cluster.policies import cel
 

@@ -15,9 +15,9 @@ from typing import Any
 
 from slackwater.resources import CPU, MEMORY
 from slackwater_cluster import names
-from slackwater_cluster.apps.frameworks import RoleRule, role_by_labels
 from slackwater_cluster.customresources import Mode, SlackPolicySpec
 from slackwater_cluster.customresources.slackpolicy import Ceiling
+from slackwater_cluster.frameworks import RoleRule, role_by_labels
 from slackwater_cluster.governance import role_rules
 from slackwater_cluster.pods.quantities import parse_quantity
 

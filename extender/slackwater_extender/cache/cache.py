@@ -20,9 +20,9 @@ from slackwater.nodetable import NodeTable
 from slackwater.resources import CPU, MEMORY, Kinds, Resources
 from slackwater.roles import Role
 from slackwater_cluster import names
-from slackwater_cluster.apps.frameworks import ExtendedTable
 from slackwater_cluster.apps.membership import PodIndex, app_id
 from slackwater_cluster.apps.resolver import role_of
+from slackwater_cluster.frameworks import ExtendedTable
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.pods.resourcekinds import counted
 from slackwater_cluster.watch.records import Constraints, NodeRecord, OwnerRef, PodRecord

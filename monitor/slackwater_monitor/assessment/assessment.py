@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from slackwater_cluster import names
-from slackwater_cluster.apps.frameworks import FrameworkTable
+from slackwater_cluster.frameworks import FrameworkTable
 from slackwater_monitor.assessment.lifetimes import LifetimeUsage
 from slackwater_monitor.assessment.owners import Member, members
 from slackwater_monitor.assessment.pods import PodHistory, census

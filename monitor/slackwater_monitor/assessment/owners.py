@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from slackwater_cluster.apps.frameworks import FrameworkTable
 from slackwater_cluster.apps.resolver import Resolver
 from slackwater_cluster.apps.runs import series
+from slackwater_cluster.frameworks import FrameworkTable
 from slackwater_cluster.watch.records import OwnerRef, PodRecord
 from slackwater_monitor.assessment.pods import Key, Pod, PodHistory
 

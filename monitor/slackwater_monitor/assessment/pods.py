@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from slackwater_cluster.apps.frameworks import FrameworkTable
+from slackwater_cluster.frameworks import FrameworkTable
 from slackwater_cluster.pods.quantities import parse_quantity
 from slackwater_monitor.history import labels as words
 from slackwater_monitor.history.fetch import History

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slackwater.errors import InvalidInput, SlackwaterError, Unavailable
-from slackwater_cluster.apps.frameworks import FrameworkTable, builtin
+from slackwater_cluster.frameworks import FrameworkTable, builtin
 from slackwater_cluster.prometheus.client import Prometheus
 from slackwater_cluster.prometheus.transport import QueryConnection
 from slackwater_monitor.assessment.assessment import KINDS, Assessment, assess

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.errors import Unavailable
-from slackwater_cluster.apps.frameworks import FrameworkTable
+from slackwater_cluster.frameworks import FrameworkTable
 from slackwater_cluster.prometheus.client import Prometheus, Series
 from slackwater_cluster.prometheus.transport import TooHeavy
 from slackwater_monitor.history import labels as words

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from slackwater_cluster.apps.frameworks import FrameworkTable
+from slackwater_cluster.frameworks import FrameworkTable
 from slackwater_monitor.history import labels as words
 from slackwater_monitor.history.labels import Names
 

@@ -11,9 +11,9 @@ from slackwater.cycle.appsize import TaskNeed
 from slackwater.cycle.snapshot import Snapshot
 from slackwater.resources import NOTHING, Resources
 from slackwater.roles import Role
-from slackwater_cluster.apps.frameworks import FrameworkTable, builtin
 from slackwater_cluster.apps.resolver import role_of
 from slackwater_cluster.customresources import Mode
+from slackwater_cluster.frameworks import FrameworkTable, builtin
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch.records import NamespaceRecord, NodeRecord, OwnerRef, PodRecord
 from slackwater_operator.cache.apps.appindex import AppIndex, Pod

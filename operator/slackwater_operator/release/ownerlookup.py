@@ -15,9 +15,9 @@ import structlog
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.paths import api_path
 from slackwater_cluster.api.session import Answer, Session
-from slackwater_cluster.apps.frameworks import Framework, SizeRule
 from slackwater_cluster.apps.ownerlookup import AT_ONCE, TOGETHER, OwnerReader
 from slackwater_cluster.apps.size import StatedSize, from_object, has_driver
+from slackwater_cluster.frameworks import Framework, SizeRule
 from slackwater_cluster.watch.records import OwnerRef
 from slackwater_operator.cache.apps import sizeobject
 from slackwater_operator.cache.apps.appview import AppView

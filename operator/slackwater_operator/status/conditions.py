@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from slackwater.cycle.appverdicts import singular
-from slackwater_cluster.apps.frameworks import Framework
 from slackwater_cluster.customresources import SlackPolicySpec
+from slackwater_cluster.frameworks import Framework
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.pods.quantities import parse_quantity
 

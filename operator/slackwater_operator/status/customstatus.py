@@ -16,8 +16,8 @@ from slackwater.pools.pools import Category
 from slackwater_cluster.api.contenttypes import MERGE
 from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.api.session import Session
-from slackwater_cluster.apps.frameworks import Framework
 from slackwater_cluster.customresources import kind_named
+from slackwater_cluster.frameworks import Framework
 from slackwater_cluster.timestamps import stamp
 from slackwater_cluster.watch import trim, wire
 from slackwater_cluster.watch.records import CustomRecord

@@ -15,8 +15,8 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 
 from slackwater.errors import InvalidInput, Unavailable
-from slackwater_cluster.apps.frameworks import builtin
 from slackwater_cluster.customresources import SlackPolicySpec
+from slackwater_cluster.frameworks import builtin
 from slackwater_cluster.governance import UNWRITTEN
 from slackwater_cluster.policies import review
 from slackwater_cluster.policies.mutation import Body, Operation, mutation

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from slackwater_cluster import names
-from slackwater_cluster.apps.frameworks import ExtendedTable, Framework, LabelTerm, builtin
 from slackwater_cluster.apps.membership import REMEMBERED, PodIndex, keys_read
 from slackwater_cluster.apps.owners import FEW_OWNERS
 from slackwater_cluster.apps.recent import RecentAnswers
+from slackwater_cluster.frameworks import ExtendedTable, Framework, LabelTerm, builtin
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch import trim, wire
 from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, OwnerRef, PodRecord

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater_cluster.apps.frameworks import builtin
 from slackwater_cluster.apps.owners import DEPTH, chain
 from slackwater_cluster.apps.resolver import Resolver, Rule
+from slackwater_cluster.frameworks import builtin
 from slackwater_cluster.watch.records import OwnerRef, PodRecord
 from support.builders.owners import Owners, owner, pod
 

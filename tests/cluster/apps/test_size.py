@@ -6,8 +6,8 @@ import pytest
 
 from slackwater.errors import InvalidInput
 from slackwater.resources import Resources
-from slackwater_cluster.apps.frameworks import Framework, builtin
 from slackwater_cluster.apps.size import AppSize, announced, from_object, spark_memory
+from slackwater_cluster.frameworks import Framework, builtin
 
 GIB = 2**30
 

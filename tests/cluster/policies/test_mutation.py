@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from slackwater_cluster import names
-from slackwater_cluster.apps.frameworks import builtin
 from slackwater_cluster.customresources import SlackPolicySpec
+from slackwater_cluster.frameworks import builtin
 from slackwater_cluster.policies.mutation import declared_amount, mutation
 
 Object = dict[str, Any]

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from slackwater_cluster import names
-from slackwater_cluster.apps.frameworks import LabelTerm, builtin
+from slackwater_cluster.frameworks import LabelTerm, builtin
 from slackwater_cluster.policies import cel, guard, mutating
 from slackwater_cluster.policies.__main__ import files
 from slackwater_cluster.policies.guard import EDITS, MAY_RELEASE

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from slackwater_cluster.apps.frameworks import builtin
+from slackwater_cluster.frameworks import builtin
 from slackwater_cluster.policies import guard, mutating, webhook
 from slackwater_cluster.policies.mutating import FORGED, holding, somebody_leads
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from slackwater.errors import InvalidInput, Unavailable
-from slackwater_cluster.apps.frameworks import builtin
+from slackwater_cluster.frameworks import builtin
 from slackwater_cluster.prometheus.client import Prometheus
 from slackwater_cluster.prometheus.transport import QueryConnection, QuerySession, TooHeavy
 from slackwater_monitor.history.cache import Cache

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slackwater_cluster.apps.frameworks import builtin, policy_rules, role_by_labels
+from slackwater_cluster.frameworks import builtin, policy_rules, role_by_labels
 from support.lab.admissioncases import CASES, LABELS, TASK, Object, container, create, gates, marks, pod, prepare, tidy
 
 pytestmark = pytest.mark.lab

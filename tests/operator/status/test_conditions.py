@@ -1,7 +1,7 @@
 """Judgements of custom resources: what is told on the object, and when its condition changes."""
 
-from slackwater_cluster.apps.frameworks import Framework, LabelTerm
 from slackwater_cluster.customresources import SlackPolicySpec
+from slackwater_cluster.frameworks import Framework, LabelTerm
 from slackwater_operator.status.conditions import conditions, judge, limits, unlisted
 from support.fakes.cluster import enforcing, node
 

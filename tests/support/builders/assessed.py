@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from slackwater_cluster.apps.frameworks import builtin
+from slackwater_cluster.frameworks import builtin
 from slackwater_cluster.prometheus.transport import QueryConnection
 from slackwater_monitor.assessment.assessment import Assessment
 from slackwater_monitor.assessment.run import Order, run

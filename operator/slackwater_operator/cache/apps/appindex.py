@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from slackwater.roles import Role
-from slackwater_cluster.apps.frameworks import FrameworkTable
 from slackwater_cluster.apps.membership import AppKey, PodIndex
 from slackwater_cluster.apps.resolver import Member, role_of
+from slackwater_cluster.frameworks import FrameworkTable
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch.records import OwnerKey, OwnerRef, PodRecord
 

@@ -14,10 +14,10 @@ from slackwater.resources import total
 from slackwater.roles import Role
 from slackwater_cluster import names
 from slackwater_cluster.apps import statements
-from slackwater_cluster.apps.frameworks import FrameworkTable
 from slackwater_cluster.apps.membership import app_id
 from slackwater_cluster.apps.resolver import own
 from slackwater_cluster.apps.size import HISTORY, AppSize
+from slackwater_cluster.frameworks import FrameworkTable
 from slackwater_cluster.watch.records import Constraints, PodRecord
 from slackwater_operator.cache.apps.appindex import Pod
 from slackwater_operator.cache.apps.appstages import AwaitedStages, levelled

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater_cluster.apps.frameworks import Framework, FrameworkTable
+from slackwater_cluster.frameworks import Framework, FrameworkTable
 from slackwater_operator.cache.apps.appview import AppView
 
 JOB = "job"  # the framework table's row for plain Jobs

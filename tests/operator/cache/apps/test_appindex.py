@@ -1,7 +1,7 @@
 """Which pods form which app while pods, owners and rules change."""
 
 from slackwater_cluster import names
-from slackwater_cluster.apps.frameworks import Framework, LabelTerm, builtin
+from slackwater_cluster.frameworks import Framework, LabelTerm, builtin
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch.records import NamespaceRecord
 from slackwater_operator.cache.apps.appindex import AppIndex

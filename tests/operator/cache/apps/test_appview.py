@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slackwater.resources import Resources
 from slackwater_cluster import names
-from slackwater_cluster.apps.frameworks import builtin
+from slackwater_cluster.frameworks import builtin
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.watch.records import NamespaceRecord, PodRecord
 from slackwater_operator.cache.apps.apphistory import AppHistory

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slackwater_cluster.apps.frameworks import Framework, LabelTerm, builtin, extension, policy_rules, role_by_labels
+from slackwater_cluster.frameworks import Framework, LabelTerm, builtin, extension, policy_rules, role_by_labels
 
 NAMES = [row.name for row in builtin().frameworks]
 
