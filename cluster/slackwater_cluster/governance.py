@@ -14,7 +14,7 @@ from slackwater_cluster.customresources import AdmissionQueueSpec, Mode, Reserva
 from slackwater_cluster.customresources.admissionqueue import QueueState
 from slackwater_cluster.customresources.base import Part
 from slackwater_cluster.frameworks import RoleRule, policy_rules
-from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, PodRecord
+from slackwater_cluster.objects.records import CustomRecord, NamespaceRecord, PodRecord
 
 # Without any AdmissionQueue every managed namespace waits in this one, over all nodes.
 IMPLICIT = "default"

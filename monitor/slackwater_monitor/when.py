@@ -25,8 +25,9 @@ from slackwater_cluster.apps.statements import largest
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.frameworks import builtin
 from slackwater_cluster.governance import Governance
+from slackwater_cluster.objects import wire
 from slackwater_cluster.pods.requests import native
-from slackwater_cluster.watch import trim, wire
+from slackwater_cluster.watch import trim
 from slackwater_monitor.sources import decoding
 from slackwater_monitor.sources.views import Node, Queue, Start
 from slackwater_simulator.charts.amounts import amount, count

@@ -16,11 +16,11 @@ from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.frameworks import ExtendedTable
 from slackwater_cluster.governance import Governance
+from slackwater_cluster.objects.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
+from slackwater_cluster.objects.wire import Meta
 from slackwater_cluster.watch import garbage, sources
-from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
 from slackwater_cluster.watch.reflector import Reflector, Source
 from slackwater_cluster.watch.sources import NAMESPACES, NODES, PODS, reflect
-from slackwater_cluster.watch.wire import Meta
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.quarantine import sentence
 from slackwater_operator.cache.watch import Feed

@@ -20,8 +20,8 @@ from slackwater_cluster.api.paths import custom_path
 from slackwater_cluster.apps.listing import listed_pods, read_governance
 from slackwater_cluster.apps.resolver import role_of
 from slackwater_cluster.customresources.trackedapp import TrackedAppSpec
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.watch import trim
-from slackwater_cluster.watch.records import PodRecord
 from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.cache.watch import FrameworkSink, GuardSink, NamespaceSink, PolicySink
 from slackwater_extender.settings import Decisions

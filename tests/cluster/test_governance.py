@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from slackwater_cluster import names
 from slackwater_cluster.governance import IMPLICIT, Governance
-from slackwater_cluster.watch.records import CustomRecord
+from slackwater_cluster.objects.records import CustomRecord
 from slackwater_operator.cache.snapshot import take_snapshot
 from support.fakes.cluster import World, enforcing, node, owned
 

@@ -9,8 +9,9 @@ import pytest
 
 from slackwater_cluster.apps.resolver import Resolver
 from slackwater_cluster.frameworks import builtin
-from slackwater_cluster.watch import trim, wire
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects import wire
+from slackwater_cluster.objects.records import PodRecord
+from slackwater_cluster.watch import trim
 from support.builders.owners import Owners
 from support.frameworks.clones import Object, Recording, Run
 from support.frameworks.results import RECORDED

@@ -14,9 +14,10 @@ import orjson
 
 from fuzz import verbs
 from slackwater.errors import SlackwaterError
-from slackwater_cluster.watch import trim, wire
+from slackwater_cluster.objects import wire
+from slackwater_cluster.objects.records import CustomRecord, NodeRecord, PodRecord
+from slackwater_cluster.watch import trim
 from slackwater_cluster.watch.decoding import Decoding
-from slackwater_cluster.watch.records import CustomRecord, NodeRecord, PodRecord
 from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.settings import Decisions
 from support.builders import mutants

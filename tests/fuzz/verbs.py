@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 
 from slackwater.errors import SlackwaterError
+from slackwater_cluster.objects.records import NodeRecord, PodRecord
 from slackwater_cluster.prometheus.vector import Vector, decode
-from slackwater_cluster.watch.records import NodeRecord, PodRecord
 from slackwater_extender.sampler.measurement import UsageQuery
 from slackwater_extender.sampler.presets import NAMES
 from support.builders import mutants, objects

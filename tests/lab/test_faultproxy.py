@@ -15,7 +15,7 @@ import pytest
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_cluster.api.session import Session
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.watch.reflector import Reflector
 from slackwater_cluster.watch.sources import PODS
 from slackwater_lab.faults import requests

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from slackwater_cluster.watch import wire
+from slackwater_cluster.objects import wire
 from slackwater_monitor.sources.decoding import bar
 from slackwater_monitor.sources.views import Bar
 

@@ -34,7 +34,7 @@ from slackwater.errors import Unavailable
 from slackwater_cluster.api.contenttypes import STRATEGIC
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import Session
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.watch.reflector import Reflector, Source
 from slackwater_cluster.watch.sources import PODS
 from slackwater_lab.lab import Lab

@@ -16,7 +16,8 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from slackwater_cluster.watch import trim, wire
+from slackwater_cluster.objects import wire
+from slackwater_cluster.watch import trim
 from slackwater_extender.memory import give_back
 from support.bench import largecluster
 

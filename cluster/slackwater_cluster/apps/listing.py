@@ -24,8 +24,9 @@ from slackwater_cluster.apps.ownerlookup import AT_ONCE, OwnerReader, fair
 from slackwater_cluster.apps.resolver import Member, own_name
 from slackwater_cluster.frameworks import ExtendedTable
 from slackwater_cluster.governance import Governance
-from slackwater_cluster.watch import trim, wire
-from slackwater_cluster.watch.records import NamespaceRecord, OwnerRef, PodRecord
+from slackwater_cluster.objects import wire
+from slackwater_cluster.objects.records import NamespaceRecord, OwnerRef, PodRecord
+from slackwater_cluster.watch import trim
 
 log = structlog.get_logger(__name__)
 

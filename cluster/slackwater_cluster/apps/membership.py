@@ -23,7 +23,7 @@ from slackwater_cluster.apps.recent import RecentAnswers
 from slackwater_cluster.apps.resolver import NAMED, Member, Resolver, Rule
 from slackwater_cluster.frameworks import FrameworkTable, RoleRule, builtin
 from slackwater_cluster.governance import Governance
-from slackwater_cluster.watch.records import OwnerKey, OwnerRef, PodRecord
+from slackwater_cluster.objects.records import OwnerKey, OwnerRef, PodRecord
 
 # Distinct looks of pods whose answer is remembered at least; in a larger cluster as many as there are pods.
 REMEMBERED = 1_000

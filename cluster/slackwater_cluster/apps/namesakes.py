@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
 
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 
 SPARE = 16  # drivers gone that are kept in the order at least
 

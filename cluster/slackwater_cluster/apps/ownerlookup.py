@@ -18,8 +18,9 @@ import structlog
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.paths import api_path, group_path
 from slackwater_cluster.api.session import Answer
-from slackwater_cluster.watch import trim, wire
-from slackwater_cluster.watch.records import OwnerKey, OwnerRef
+from slackwater_cluster.objects import wire
+from slackwater_cluster.objects.records import OwnerKey, OwnerRef
+from slackwater_cluster.watch import trim
 
 log = structlog.get_logger(__name__)
 

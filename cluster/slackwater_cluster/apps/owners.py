@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from slackwater_cluster.apps.appids import is_name
-from slackwater_cluster.watch.records import OwnerKey, OwnerRef, PodRecord
+from slackwater_cluster.objects.records import OwnerKey, OwnerRef, PodRecord
 
 # A chain longer than this is not an app but a loop or a mistake.
 DEPTH = 10

@@ -30,7 +30,7 @@ from slackwater_cluster.apps.appids import bounded, is_name, shown
 from slackwater_cluster.apps.owners import DEPTH, OwnerChain, OwnerGraph, chain
 from slackwater_cluster.apps.runs import series, unscheduled
 from slackwater_cluster.frameworks import Framework, FrameworkTable, OwnerRule, RoleRule, role_by_labels
-from slackwater_cluster.watch.records import OwnerRef, PodRecord
+from slackwater_cluster.objects.records import OwnerRef, PodRecord
 
 # Labels or annotations by which other schedulers group pods.
 FOREIGN = ("yunikorn.apache.org/app-id", "kueue.x-k8s.io/pod-group-name")

@@ -17,10 +17,10 @@ from slackwater.errors import InvalidInput
 from slackwater.resources import CPU, MEMORY, NOTHING, Resources
 from slackwater_cluster import names
 from slackwater_cluster.frameworks import SizeRule
+from slackwater_cluster.objects import wire
 from slackwater_cluster.pods import metadata
 from slackwater_cluster.pods.quantities import parse_quantity
 from slackwater_cluster.pods.requests import native
-from slackwater_cluster.watch import wire
 
 ANNOUNCED = "annotation"  # the source of a size that pods state
 HISTORY = "history"  # the source of a size that an earlier run of the app's name had

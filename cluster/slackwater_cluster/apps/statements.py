@@ -20,8 +20,8 @@ from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.apps.resolver import own
 from slackwater_cluster.apps.size import AppSize, announced
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.pods import metadata
-from slackwater_cluster.watch.records import PodRecord
 
 _SIZE = (names.TASKS, names.TASK_CPU, names.TASK_MEMORY)
 

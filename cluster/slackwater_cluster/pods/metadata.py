@@ -17,10 +17,10 @@ from collections.abc import Iterable, Mapping
 
 from slackwater_cluster import names
 from slackwater_cluster.api.paths import is_segment
+from slackwater_cluster.objects import wire
+from slackwater_cluster.objects.interning import SharedValues
+from slackwater_cluster.objects.records import OwnerRef
 from slackwater_cluster.pods.gate import MARKS
-from slackwater_cluster.watch import wire
-from slackwater_cluster.watch.interning import SharedValues
-from slackwater_cluster.watch.records import OwnerRef
 
 # Annotations that we write ourselves: kept however many others stand beside them.
 WRITTEN = frozenset((*names.SEALED, *MARKS))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from slackwater_cluster.watch.records import Constraints, NodeRecord, Requirement, Tolerated
+from slackwater_cluster.objects.records import Constraints, NodeRecord, Requirement, Tolerated
 
 # A taint with this effect only makes a node less liked; it refuses nobody.
 _SOFT = "PreferNoSchedule"

@@ -18,9 +18,9 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from slackwater.resources import CPU, NOTHING, Resources
+from slackwater_cluster.objects.wire import Container, ContainerStatus, Needs, Pod, PodStatus, Quantities
 from slackwater_cluster.pods.quantities import resources
 from slackwater_cluster.pods.resourcekinds import counted_amounts
-from slackwater_cluster.watch.wire import Container, ContainerStatus, Needs, Pod, PodStatus, Quantities
 
 # Of the kinds that are counted only these may be requested on the pod as a whole; the scheduler ignores others there.
 _POD_LEVEL = ("cpu", "memory")

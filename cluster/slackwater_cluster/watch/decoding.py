@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from slackwater.errors import Unavailable
-from slackwater_cluster.watch.wire import Meta
+from slackwater_cluster.objects.wire import Meta
 
 _ERROR = b'{"type":"ERROR"'
 

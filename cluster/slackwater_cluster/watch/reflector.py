@@ -20,10 +20,10 @@ import structlog
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.backoff import Backoff
 from slackwater_cluster.api.session import Answer, Session, seconds
+from slackwater_cluster.objects.records import Record
+from slackwater_cluster.objects.wire import Meta
 from slackwater_cluster.watch.decoding import Decoding, failure
-from slackwater_cluster.watch.records import Record
 from slackwater_cluster.watch.timeslices import slices
-from slackwater_cluster.watch.wire import Meta
 
 R = TypeVar("R", bound=Record)
 R_contra = TypeVar("R_contra", bound=Record, contravariant=True)

@@ -9,8 +9,9 @@ from typing import Any
 from slackwater_cluster import names
 from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.customresources import kind_named
-from slackwater_cluster.watch import trim, wire
-from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
+from slackwater_cluster.objects import wire
+from slackwater_cluster.objects.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
+from slackwater_cluster.watch import trim
 from slackwater_cluster.watch.reflector import Reflector, Source
 
 PODS: Source[PodRecord] = Source("/api/v1/pods", wire.Pod, trim.pod)

@@ -10,13 +10,9 @@ from typing import TypeVar, cast
 
 from slackwater_cluster import names
 from slackwater_cluster.api.paths import segment
-from slackwater_cluster.pods import metadata
-from slackwater_cluster.pods.declared import declared
-from slackwater_cluster.pods.quantities import resources
-from slackwater_cluster.pods.requests import native
-from slackwater_cluster.watch import wire as shapes
-from slackwater_cluster.watch.interning import SharedValues
-from slackwater_cluster.watch.records import (
+from slackwater_cluster.objects import wire as shapes
+from slackwater_cluster.objects.interning import SharedValues
+from slackwater_cluster.objects.records import (
     ANYWHERE,
     Constraints,
     CustomRecord,
@@ -27,6 +23,10 @@ from slackwater_cluster.watch.records import (
     Requirement,
     Tolerated,
 )
+from slackwater_cluster.pods import metadata
+from slackwater_cluster.pods.declared import declared
+from slackwater_cluster.pods.quantities import resources
+from slackwater_cluster.pods.requests import native
 
 T = TypeVar("T", bound=Hashable)
 Keep = Callable[[Mapping[str, str] | None], Mapping[str, str]]

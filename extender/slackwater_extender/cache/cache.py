@@ -24,8 +24,8 @@ from slackwater_cluster.apps.membership import PodIndex, app_id
 from slackwater_cluster.apps.resolver import role_of
 from slackwater_cluster.frameworks import ExtendedTable
 from slackwater_cluster.governance import Governance
+from slackwater_cluster.objects.records import Constraints, NodeRecord, OwnerRef, PodRecord
 from slackwater_cluster.pods.resourcekinds import counted
-from slackwater_cluster.watch.records import Constraints, NodeRecord, OwnerRef, PodRecord
 from slackwater_cluster.watch.timeslices import slices
 from slackwater_extender.cache import conversion
 from slackwater_extender.cache.freedroom import FreedRoom

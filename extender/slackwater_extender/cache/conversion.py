@@ -19,8 +19,8 @@ from slackwater_cluster import names
 from slackwater_cluster.apps.resolver import Member
 from slackwater_cluster.customresources import SlackPolicySpec
 from slackwater_cluster.governance import Governance
+from slackwater_cluster.objects.records import NodeRecord, PodRecord
 from slackwater_cluster.pods.declared import ceiling
-from slackwater_cluster.watch.records import NodeRecord, PodRecord
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -21,8 +21,8 @@ from slackwater_cluster.customresources import AdmissionQueueStatus, Reservation
 from slackwater_cluster.customresources.base import Part
 from slackwater_cluster.customresources.trackedapp import Category, Phase
 from slackwater_cluster.governance import Governance
+from slackwater_cluster.objects.records import CustomRecord, PodRecord
 from slackwater_cluster.pods.quantities import resources
-from slackwater_cluster.watch.records import CustomRecord, PodRecord
 
 log = structlog.get_logger(__name__)
 

@@ -15,9 +15,9 @@ from slackwater.network.arrivals import Arrivals, Inputs
 from slackwater.network.transfer import Transfers, measured
 from slackwater.nodetable import NodeTable
 from slackwater_cluster import names
+from slackwater_cluster.objects.records import NodeRecord, PodRecord
 from slackwater_cluster.pods import metadata
 from slackwater_cluster.pods.quantities import parse_quantity
-from slackwater_cluster.watch.records import NodeRecord, PodRecord
 
 # Bytes per second where a node does not say: 1 Gbit/s. Only differences between nodes matter in a score.
 ASSUMED = 1.25e8

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from slackwater_cluster.objects.records import Constraints, NodeRecord
 from slackwater_cluster.pods.nodefit import allows
-from slackwater_cluster.watch.records import Constraints, NodeRecord
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

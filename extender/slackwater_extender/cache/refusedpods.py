@@ -16,7 +16,7 @@ import numpy as np
 
 from slackwater.placement.filter import fit_one
 from slackwater.resources import places
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_extender.cache import conversion
 from slackwater_extender.cache.cache import ClusterCache
 

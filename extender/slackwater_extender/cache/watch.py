@@ -18,9 +18,9 @@ from slackwater.errors import SlackwaterError, Unavailable
 from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.apps.ownerlookup import OwnerReader
+from slackwater_cluster.objects import wire as shapes
+from slackwater_cluster.objects.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
 from slackwater_cluster.watch import garbage, trim
-from slackwater_cluster.watch import wire as shapes
-from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
 from slackwater_cluster.watch.reflector import Reflector
 from slackwater_cluster.watch.sources import NAMESPACES, NODES, PODS, customs, frameworks
 from slackwater_extender.cache.cache import ClusterCache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from slackwater_cluster.watch.records import NodeRecord
+from slackwater_cluster.objects.records import NodeRecord
 
 # Tried in this order where the settings name none; `instance` is always there, and usually an address.
 NODE_LABELS = ("node", "kubernetes_node", "nodename", "node_name", "kubernetes_io_hostname", "instance", "host")

@@ -21,8 +21,8 @@ import numpy as np
 
 from slackwater.errors import Unavailable
 from slackwater.resources import CPU, MEMORY, Kinds
+from slackwater_cluster.objects.records import NodeRecord
 from slackwater_cluster.prometheus.vector import Vector
-from slackwater_cluster.watch.records import NodeRecord
 from slackwater_extender.sampler.labels import NodeNames, number, usable
 from slackwater_extender.sampler.presets import filled
 

@@ -32,8 +32,8 @@ from slackwater_cluster.extenderapi import (
     Refusing,
     ReserveRequest,
 )
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.pods.nodefit import in_time
-from slackwater_cluster.watch.records import PodRecord
 from slackwater_cluster.watch.timeslices import slices
 from slackwater_extender.cache import conversion
 from slackwater_extender.cache.cache import ClusterCache

@@ -10,7 +10,7 @@ from enum import StrEnum
 from itertools import count
 from typing import TypedDict, Unpack
 
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 
 
 class Result(StrEnum):

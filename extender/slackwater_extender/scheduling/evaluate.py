@@ -19,7 +19,7 @@ from slackwater.placement.reasons import BY_CODE, FilterReason
 from slackwater.placement.score import TOP, score, shortlist, with_one_leader
 from slackwater.roles import Role
 from slackwater_cluster.customresources import Mode, SlackPolicySpec
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_extender.cache import conversion
 from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.scheduling.nodenames import NodeNameList, RowFinder

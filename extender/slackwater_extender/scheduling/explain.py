@@ -15,8 +15,8 @@ from slackwater.ledger.room import Basis, RoomLine
 from slackwater.ledger.types import PodClaim
 from slackwater.resources import Resources
 from slackwater_cluster.extenderapi import ReservedPod, RoomsReply
+from slackwater_cluster.objects.records import NodeRecord, PodRecord
 from slackwater_cluster.pods.nodefit import carries, obstacle
-from slackwater_cluster.watch.records import NodeRecord, PodRecord
 from slackwater_extender.cache import conversion
 from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.cache.nodereport import node_lines

@@ -17,8 +17,8 @@ from hashlib import blake2b
 from typing import Unpack
 
 from slackwater_cluster.customresources import Mode
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.watch import trim
-from slackwater_cluster.watch.records import PodRecord
 from slackwater_extender.cache import conversion
 from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.cache.refusedpods import Unschedulable

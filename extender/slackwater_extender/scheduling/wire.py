@@ -16,7 +16,7 @@ import orjson
 
 from slackwater.errors import InvalidInput
 from slackwater.placement.score import TOP
-from slackwater_cluster.watch.wire import Pod
+from slackwater_cluster.objects.wire import Pod
 from slackwater_extender.scheduling.evaluate import Scores
 from slackwater_extender.scheduling.nodenames import NodeNameList, lot
 

@@ -13,7 +13,7 @@ from slackwater_cluster.api.contenttypes import JSON, STRATEGIC
 from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_cluster.api.paths import api_path
 from slackwater_cluster.api.session import Answer, Session
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.watch.reflector import Reflector, Source
 from slackwater_cluster.watch.sources import PODS
 from slackwater_lab.live.drivers import GONE, Ask, Conductor, Course

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from slackwater_cluster.apps.resolver import Resolver
 from slackwater_cluster.apps.runs import series
 from slackwater_cluster.frameworks import FrameworkTable
-from slackwater_cluster.watch.records import OwnerRef, PodRecord
+from slackwater_cluster.objects.records import OwnerRef, PodRecord
 from slackwater_monitor.assessment.pods import Key, Pod, PodHistory
 
 # Labels that usually name who started a pod, tried in this order after the ones given.

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from slackwater.errors import SlackwaterError, Unavailable
+from slackwater_cluster.objects import wire
 from slackwater_cluster.pods.quantities import parse_quantity
 from slackwater_cluster.timestamps import parse_or_none
-from slackwater_cluster.watch import wire
 from slackwater_monitor.sources.answers import LARGEST
 from slackwater_monitor.sources.views import Amounts, App, Bar, Node, Pool, Queue, Side, Start
 

@@ -15,7 +15,7 @@ from slackwater_cluster.apps.resolver import role_of
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.frameworks import FrameworkTable, builtin
 from slackwater_cluster.governance import Governance
-from slackwater_cluster.watch.records import NamespaceRecord, NodeRecord, OwnerRef, PodRecord
+from slackwater_cluster.objects.records import NamespaceRecord, NodeRecord, OwnerRef, PodRecord
 from slackwater_operator.cache.apps.appindex import AppIndex, Pod
 from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.cache.apps.appviews import AppViews

@@ -11,9 +11,9 @@ import numpy as np
 from slackwater.admission.capacity import NodeShare, NodeShares
 from slackwater.resources import NOTHING, Kinds, Resources, total
 from slackwater_cluster.names import SCHEDULER
+from slackwater_cluster.objects.records import NodeRecord, PodRecord
 from slackwater_cluster.pods.nodefit import carries
 from slackwater_cluster.pods.resourcekinds import counted_amounts
-from slackwater_cluster.watch.records import NodeRecord, PodRecord
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from slackwater.pools.appphases import AppPhases
 from slackwater.pools.phases import Window
 from slackwater_cluster.customresources import ReservationPoolSpec
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_operator.cache.apps.appview import AppView
 
 # Weight of a new error in the mean error: about the last ten count.

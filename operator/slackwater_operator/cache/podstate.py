@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from slackwater_cluster import names
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 
 UNSCHEDULABLE = "Unschedulable"  # kube-scheduler's reason for a pod that it found no node for
 

@@ -14,8 +14,8 @@ from slackwater.cycle.snapshot import Pool
 from slackwater.resources import NOTHING, Resources, total
 from slackwater_cluster.customresources.admissionqueue import CapacitySource
 from slackwater_cluster.governance import Governance
+from slackwater_cluster.objects.records import ANYWHERE
 from slackwater_cluster.pods.quantities import resources
-from slackwater_cluster.watch.records import ANYWHERE
 from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.cache.apps.appviews import AppViews
 from slackwater_operator.cache.nodes import NodeRequests

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from slackwater.resources import Resources
-from slackwater_cluster.watch.records import Constraints
+from slackwater_cluster.objects.records import Constraints
 from slackwater_operator.cache.rooms import NodeReach, Rooms
 
 

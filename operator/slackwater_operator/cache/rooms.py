@@ -11,9 +11,9 @@ import numpy as np
 from slackwater.nodetable import NodeTable
 from slackwater.resources import NOTHING, Kinds, Resources
 from slackwater_cluster.extenderapi import RoomsReply
+from slackwater_cluster.objects.records import ANYWHERE, Constraints
 from slackwater_cluster.pods.nodefit import allows, carries
 from slackwater_cluster.pods.resourcekinds import counted_amounts
-from slackwater_cluster.watch.records import ANYWHERE, Constraints
 from slackwater_operator.cache.nodes import NodeRequests
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_operator.cache.podstate import ours
 
 # Seconds a namespace must have been unmanaged before its held pods go: its label may only not have reached us yet.

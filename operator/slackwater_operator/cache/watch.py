@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from slackwater_cluster.watch.records import Record
+from slackwater_cluster.objects.records import Record
 
 R = TypeVar("R", bound=Record)
 

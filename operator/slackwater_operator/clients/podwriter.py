@@ -17,10 +17,10 @@ from slackwater_cluster import names
 from slackwater_cluster.api.contenttypes import MERGE, STRATEGIC
 from slackwater_cluster.api.paths import api_path
 from slackwater_cluster.api.session import Answer, Session
+from slackwater_cluster.objects import wire
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.pods.gate import lifted
 from slackwater_cluster.pods.requests import native
-from slackwater_cluster.watch import wire
-from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.learning.usage import resized
 
 GONE = (404, 409)  # it does not exist, or another pod has its name

@@ -8,7 +8,7 @@ from slackwater.resources import Resources, total
 from slackwater_cluster import names
 from slackwater_cluster.apps.membership import app_id
 from slackwater_cluster.governance import Governance
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_operator.cache.apps.appindex import AppIndex
 from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.learning.usage import Likeness, UsageHistory

@@ -18,9 +18,9 @@ from slackwater.resources import CPU, MEMORY, Resources
 from slackwater.validation import clip
 from slackwater_cluster import names
 from slackwater_cluster.customresources.slackpolicy import Reclaim
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.pods.declared import ceiling
 from slackwater_cluster.pods.quantities import parse_quantity
-from slackwater_cluster.watch.records import PodRecord
 
 # Tasks remembered per kind of task, and how many there must be before anything is concluded.
 REMEMBERED = 64

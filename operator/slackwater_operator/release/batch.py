@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from slackwater.cycle.cycle import Release
 from slackwater.cycle.snapshot import Snapshot
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.clients.extenderclient import PlacementWish
 

@@ -17,7 +17,7 @@ from slackwater.resources import MEMORY, Resources
 from slackwater.roles import Role
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.customresources.admissionqueue import Relief
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_operator.cache.apps.appindex import Pod
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.podstate import PodState

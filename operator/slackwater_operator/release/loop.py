@@ -20,7 +20,7 @@ from slackwater.cycle.stalls.victim import Eviction
 from slackwater.errors import Unavailable
 from slackwater.pools.forecastlog import ForecastLog
 from slackwater_cluster.customresources import Mode
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.roundresult import RoundResult

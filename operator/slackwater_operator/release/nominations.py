@@ -18,8 +18,8 @@ from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.customresources.admissionqueue import Release as Terms
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.pods.nodefit import takes
-from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlight, PodState
 from slackwater_operator.cache.refusals import Vain
 from slackwater_operator.clients.extenderclient import PlacementWish, Reservation

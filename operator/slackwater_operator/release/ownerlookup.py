@@ -18,7 +18,7 @@ from slackwater_cluster.api.session import Answer, Session
 from slackwater_cluster.apps.ownerlookup import AT_ONCE, TOGETHER, OwnerReader
 from slackwater_cluster.apps.size import StatedSize, from_object, has_driver
 from slackwater_cluster.frameworks import Framework, SizeRule
-from slackwater_cluster.watch.records import OwnerRef
+from slackwater_cluster.objects.records import OwnerRef
 from slackwater_operator.cache.apps import sizeobject
 from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache

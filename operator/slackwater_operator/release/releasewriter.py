@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 
 from slackwater.errors import Unavailable
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.watch.timeslices import slices
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.podstate import PodState

@@ -9,8 +9,8 @@ from slackwater.admission.stall import RunningPod
 from slackwater.cycle.stalls.detection import Stall, StallHistory, detect
 from slackwater.cycle.stalls.victim import BoundPod, Eviction, choose
 from slackwater_cluster.apps.membership import app_id
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.pods.nodefit import shut
-from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.apps.appindex import Pod
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.podstate import PodState

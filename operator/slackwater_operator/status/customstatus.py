@@ -18,9 +18,10 @@ from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.customresources import kind_named
 from slackwater_cluster.frameworks import Framework
+from slackwater_cluster.objects import wire
+from slackwater_cluster.objects.records import CustomRecord
 from slackwater_cluster.timestamps import stamp
-from slackwater_cluster.watch import trim, wire
-from slackwater_cluster.watch.records import CustomRecord
+from slackwater_cluster.watch import trim
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.pools import side
 from slackwater_operator.cache.roundresult import RoundResult

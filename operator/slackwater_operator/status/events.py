@@ -15,8 +15,8 @@ from slackwater.cycle.appverdicts import REFUSALS, WaitReason
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.paths import api_path
 from slackwater_cluster.api.session import Answer, Session
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.timestamps import stamp
-from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.clients.ratelimit import TokenBucket
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.status.appstatus import AppStatus

@@ -14,7 +14,7 @@ import structlog
 from slackwater.cycle.appverdicts import WaitReason
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.refusals import Pauses, Vain
 from slackwater_operator.clients.podwriter import PodWriter

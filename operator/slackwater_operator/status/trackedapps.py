@@ -19,8 +19,8 @@ from slackwater_cluster.api.paths import custom_path
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.customresources import TrackedAppSpec, TrackedAppStatus
 from slackwater_cluster.customresources.trackedapp import Phase
+from slackwater_cluster.objects.records import CustomRecord
 from slackwater_cluster.timestamps import parse_or_none, stamp
-from slackwater_cluster.watch.records import CustomRecord
 from slackwater_operator.cache.apps.apphistory import Recalled
 from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache

@@ -10,8 +10,8 @@ from slackwater_cluster.api.paths import api_path
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.customresources import SlackPolicySpec
 from slackwater_cluster.governance import Governance
+from slackwater_cluster.objects.records import CustomRecord, NamespaceRecord
 from slackwater_cluster.watch import sources
-from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord
 from slackwater_cluster.watch.reflector import Reflector
 from slackwater_operator.cache.watch import Feed
 

@@ -13,8 +13,9 @@ from slackwater_cluster.apps.owners import FEW_OWNERS
 from slackwater_cluster.apps.recent import RecentAnswers
 from slackwater_cluster.frameworks import ExtendedTable, Framework, LabelTerm, builtin
 from slackwater_cluster.governance import Governance
-from slackwater_cluster.watch import trim, wire
-from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, OwnerRef, PodRecord
+from slackwater_cluster.objects import wire
+from slackwater_cluster.objects.records import CustomRecord, NamespaceRecord, OwnerRef, PodRecord
+from slackwater_cluster.watch import trim
 from support.builders.owners import owner, pod
 from support.soak.sizes import sizes
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater_cluster.apps.namesakes import SPARE, Namesakes
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 
 
 def driver(number: int) -> PodRecord:

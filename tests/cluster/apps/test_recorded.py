@@ -8,7 +8,8 @@ import pytest
 
 from slackwater_cluster.apps.resolver import Member, Resolver
 from slackwater_cluster.frameworks import builtin
-from slackwater_cluster.watch import trim, wire
+from slackwater_cluster.objects import wire
+from slackwater_cluster.watch import trim
 from support.builders.owners import Owners
 
 FOLDER = Path(__file__).parent / "recorded"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from slackwater_cluster.apps.owners import DEPTH, chain
 from slackwater_cluster.apps.resolver import Resolver, Rule
 from slackwater_cluster.frameworks import builtin
-from slackwater_cluster.watch.records import OwnerRef, PodRecord
+from slackwater_cluster.objects.records import OwnerRef, PodRecord
 from support.builders.owners import Owners, owner, pod
 
 RESOLVER = Resolver.of(builtin())

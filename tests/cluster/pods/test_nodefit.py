@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from slackwater_cluster.objects import wire
+from slackwater_cluster.objects.records import ANYWHERE
 from slackwater_cluster.pods.nodefit import allows, in_time
-from slackwater_cluster.watch import trim, wire
-from slackwater_cluster.watch.records import ANYWHERE
+from slackwater_cluster.watch import trim
 from support.builders import objects
 
 LABELS = {"pool": "batch", "cores": "16"}

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from slackwater.resources import Resources
+from slackwater_cluster.objects import wire
 from slackwater_cluster.pods.requests import MOST, MOST_CORES, native
-from slackwater_cluster.watch import wire
 from support.builders import objects
 
 GI = 2**30

@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from slackwater_cluster import names
+from slackwater_cluster.objects import wire
 from slackwater_cluster.pods import metadata
-from slackwater_cluster.watch import trim, wire
+from slackwater_cluster.watch import trim
 
 
 def read(annotations: dict[str, str] | None = None, owners: list[dict[str, Any]] | None = None) -> Any:

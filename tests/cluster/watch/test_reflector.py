@@ -11,8 +11,8 @@ from random import Random
 import pytest
 
 from slackwater_cluster.api.session import Session
+from slackwater_cluster.objects.records import PodRecord, Record
 from slackwater_cluster.watch import reflector as module
-from slackwater_cluster.watch.records import PodRecord, Record
 from slackwater_cluster.watch.reflector import Reflector, Source
 from slackwater_cluster.watch.sources import NODES, PODS, customs, reflect
 from support.builders import objects

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from slackwater_cluster.objects import wire as shapes
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.watch import trim
-from slackwater_cluster.watch import wire as shapes
-from slackwater_cluster.watch.records import PodRecord
 from support.builders import objects
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from slackwater.resources import Resources
 from slackwater.roles import Role
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_extender.cache.conversion import claim
 
 KINDS = ("cpu", "memory")

@@ -21,8 +21,8 @@ import httpx2
 import pytest
 
 from slackwater.errors import Unavailable
+from slackwater_cluster.objects.records import NodeRecord
 from slackwater_cluster.prometheus.vector import VectorClient
-from slackwater_cluster.watch.records import NodeRecord
 from slackwater_extender.sampler.measurement import SampleRound, UsageQuery
 from slackwater_extender.sampler.presets import queries
 from slackwater_extender.settings import Preset, Prometheus

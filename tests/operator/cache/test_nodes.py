@@ -3,7 +3,7 @@
 from typing import Any
 
 from slackwater.resources import Resources
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_operator.cache.nodes import NodeRequests
 from support.fakes.cluster import enforcing, node
 from support.fakes.memoryapi import GIB

@@ -6,7 +6,7 @@ import pytest
 
 from slackwater.pools.phases import Window
 from slackwater_cluster import names
-from slackwater_cluster.watch.records import NamespaceRecord
+from slackwater_cluster.objects.records import NamespaceRecord
 from support.fakes.cluster import World, enforcing, node
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from slackwater_cluster import names
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_operator.cache.podstate import InFlight, InFlightPods, PodState, state
 
 

@@ -1,6 +1,6 @@
 """What was set aside is told once, and remembered within bounds."""
 
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_operator.cache.quarantine import KNOWN, Part, Quarantine
 
 

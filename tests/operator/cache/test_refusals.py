@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from slackwater.resources import Resources
-from slackwater_cluster.watch.records import ANYWHERE, Constraints, NodeRecord
+from slackwater_cluster.objects.records import ANYWHERE, Constraints, NodeRecord
 from slackwater_operator.cache.nodes import NodeRequests
 from slackwater_operator.cache.refusals import AwaitedRoom, Pauses, Refusals, Vain
 from slackwater_operator.cache.rooms import NodeReach, Rooms

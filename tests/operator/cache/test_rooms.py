@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from slackwater.cycle.feasibility import fitting
-from slackwater_cluster.watch.records import Constraints, Tolerated
+from slackwater_cluster.objects.records import Constraints, Tolerated
 from slackwater_operator.cache.snapshot import take_snapshot
 from support.fakes.cluster import World, enforcing, node
 

@@ -8,7 +8,7 @@ import pytest
 
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import Session
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_operator.clients.ratelimit import TokenBucket
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.status.events import EventWriter, Happened, Happening

@@ -10,8 +10,9 @@ from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import Session
-from slackwater_cluster.watch import trim, wire
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects import wire
+from slackwater_cluster.objects.records import PodRecord
+from slackwater_cluster.watch import trim
 from slackwater_operator.clients.podwriter import PodWriter, WriteOutcome, Written
 
 pytestmark = pytest.mark.lab

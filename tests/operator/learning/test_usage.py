@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.customresources.slackpolicy import Reclaim
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_operator.learning import usage
 from slackwater_operator.learning.usage import ENOUGH, Likeness, UsageHistory, percentile, resized
 

@@ -8,7 +8,7 @@ import pytest
 
 from slackwater.resources import Resources
 from slackwater_cluster.api.session import Answer, Session
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_operator.clients.extenderclient import NodeUse, Usage
 from slackwater_operator.clients.podwriter import PodWriter
 from slackwater_operator.clients.ratelimit import TokenBucket

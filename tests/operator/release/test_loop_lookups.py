@@ -9,7 +9,7 @@ from slackwater.pools.pools import Category
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer
 from slackwater_cluster.apps.ownerlookup import READY
-from slackwater_cluster.watch.records import CustomRecord, PodRecord
+from slackwater_cluster.objects.records import CustomRecord, PodRecord
 from support.fakes.cluster import World, enforcing, node, owned
 from support.fakes.loop import release_loop, turn, written
 

@@ -13,7 +13,7 @@ from slackwater.cycle.appverdicts import WaitReason
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer
-from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord
+from slackwater_cluster.objects.records import CustomRecord, NamespaceRecord
 from slackwater_operator.cache.podstate import UNSCHEDULABLE
 from slackwater_operator.cache.refusals import Vain
 from slackwater_operator.clients.extenderclient import Placement, PlacementWish

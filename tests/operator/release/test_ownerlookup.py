@@ -16,8 +16,9 @@ from slackwater_cluster.api.session import Answer, Session
 from slackwater_cluster.apps import ownerlookup
 from slackwater_cluster.apps.ownerlookup import AT_ONCE, fair
 from slackwater_cluster.apps.size import AppSize, StatedSize
-from slackwater_cluster.watch import trim, wire
-from slackwater_cluster.watch.records import OwnerRef, PodRecord
+from slackwater_cluster.objects import wire
+from slackwater_cluster.objects.records import OwnerRef, PodRecord
+from slackwater_cluster.watch import trim
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.release.ownerlookup import OwnerLookup
 from support.fakes.cluster import enforcing, node, owned

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from slackwater.cycle.appverdicts import WaitReason
-from slackwater_cluster.watch.records import NodeRecord
+from slackwater_cluster.objects.records import NodeRecord
 from support.builders.apps import Life
 from support.examples import examples
 from support.fakes.cluster import Operator, World, enforcing, node

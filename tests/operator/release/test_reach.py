@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from slackwater_cluster import names
-from slackwater_cluster.watch.records import Constraints, NodeRecord, OwnerRef, PodRecord, Tolerated
+from slackwater_cluster.objects.records import Constraints, NodeRecord, OwnerRef, PodRecord, Tolerated
 from slackwater_operator.release.stallwatch import StallAction
 from support.builders.apps import Life, live
 from support.fakes.cluster import Operator, World, enforcing, node

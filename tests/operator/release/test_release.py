@@ -10,7 +10,8 @@ from slackwater.errors import Unavailable
 from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.names import UNKNOWN_POD
-from slackwater_cluster.watch import trim, wire
+from slackwater_cluster.objects import wire
+from slackwater_cluster.watch import trim
 from slackwater_operator.cache.podstate import InFlightPods
 from slackwater_operator.cache.rooms import Rooms
 from slackwater_operator.cache.snapshot import take_snapshot

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from slackwater_cluster.watch.records import NodeRecord, PodRecord
+from slackwater_cluster.objects.records import NodeRecord, PodRecord
 from support.fakes.cluster import Operator, World, enforcing, node
 
 

@@ -1,6 +1,6 @@
 """What users reported of other schedulers, played through on a cluster in memory. Each must end well here."""
 
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from support.builders.apps import Life, live
 from support.fakes.cluster import Operator, World, enforcing, node, owned
 

@@ -13,7 +13,7 @@ from slackwater.pools.startforecast import Source, StartInterval
 from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Session
-from slackwater_cluster.watch.records import CustomRecord
+from slackwater_cluster.objects.records import CustomRecord
 from slackwater_operator.cache.roundresult import RoundResult
 from slackwater_operator.clients.ratelimit import TokenBucket
 from slackwater_operator.status.appstatus import AppStatus, account, status, written

@@ -4,7 +4,7 @@ from typing import Any
 
 from structlog.testing import capture_logs
 
-from slackwater_cluster.watch.records import CustomRecord, PodRecord
+from slackwater_cluster.objects.records import CustomRecord, PodRecord
 from support.fakes.cluster import World, enforcing, node, owned
 from support.fakes.loop import release_loop, seen, turn, written
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from slackwater.errors import Unavailable
-from slackwater_cluster.watch.records import CustomRecord
+from slackwater_cluster.objects.records import CustomRecord
 from slackwater_operator.release.loop import ReleaseLoop
 from support.fakes.cluster import World, enforcing, node
 from support.fakes.loop import release_loop, turn

@@ -18,7 +18,7 @@ import psutil
 
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import Session
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.watch.reflector import Reflector
 from slackwater_cluster.watch.sources import PODS
 from slackwater_lab.controlplane.access import administrator_token

@@ -18,8 +18,8 @@ from slackwater_cluster.api.client import ApiClient, ExtenderClient
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.api.session import Session
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.watch import reflector
-from slackwater_cluster.watch.records import PodRecord
 from slackwater_cluster.watch.sources import PODS
 from slackwater_lab.lab import Lab
 from slackwater_lab.live.drivers import Ask, Course

@@ -12,8 +12,9 @@ import msgspec
 from slackwater_cluster import names
 from slackwater_cluster.api.paths import api_path, custom_path, group_path
 from slackwater_cluster.frameworks import Framework, builtin
-from slackwater_cluster.watch import trim, wire
-from slackwater_cluster.watch.records import OwnerRef, PodRecord
+from slackwater_cluster.objects import wire
+from slackwater_cluster.objects.records import OwnerRef, PodRecord
+from slackwater_cluster.watch import trim
 
 Object = dict[str, Any]
 

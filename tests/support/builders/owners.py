@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from slackwater_cluster.watch.records import OwnerRef, PodRecord
+from slackwater_cluster.objects.records import OwnerRef, PodRecord
 
 
 def owner(kind: str, name: str, *, group: str = "", uid: str = "", namespace: str = "team") -> OwnerRef:

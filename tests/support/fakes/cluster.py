@@ -13,9 +13,9 @@ from typing import Any, cast
 from slackwater.resources import Resources, total
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Session
+from slackwater_cluster.objects.records import CustomRecord, NodeRecord, OwnerRef, PodRecord
 from slackwater_cluster.pods.nodefit import allows
 from slackwater_cluster.timestamps import stamp
-from slackwater_cluster.watch.records import CustomRecord, NodeRecord, OwnerRef, PodRecord
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.clients.extenderclient import DegradedMode
 from slackwater_operator.clients.podwriter import PodWriter

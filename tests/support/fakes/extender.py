@@ -11,9 +11,9 @@ import orjson
 from flask.testing import FlaskClient
 
 from slackwater.ledger.types import Sample
+from slackwater_cluster.objects import wire as shapes
+from slackwater_cluster.objects.records import CustomRecord, NodeRecord, PodRecord
 from slackwater_cluster.watch import trim
-from slackwater_cluster.watch import wire as shapes
-from slackwater_cluster.watch.records import CustomRecord, NodeRecord, PodRecord
 from slackwater_extender.components import Components, assemble
 from slackwater_extender.http.app import create
 from slackwater_extender.scheduling.verbs import NEEDED

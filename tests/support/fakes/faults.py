@@ -11,7 +11,7 @@ from typing import Any
 from slackwater.errors import Unavailable
 from slackwater.resources import total
 from slackwater_cluster.api.session import Answer
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_lab.faults import requests
 from slackwater_lab.faults.rules import STATUS, Deliveries, Fault, FaultPlan, Watch
 from slackwater_operator.clients.extenderclient import Placement, PlacementWish

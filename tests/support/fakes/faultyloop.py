@@ -12,8 +12,8 @@ import msgspec
 from slackwater.resources import CPU, MEMORY, Resources, total
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer
+from slackwater_cluster.objects.records import CustomRecord, OwnerRef, PodRecord
 from slackwater_cluster.pods.quantities import parse_quantity
-from slackwater_cluster.watch.records import CustomRecord, OwnerRef, PodRecord
 from slackwater_operator.clients.extenderclient import NodeUse
 from slackwater_operator.settings import Settings
 from support.fakes.cluster import Operator, World

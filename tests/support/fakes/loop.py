@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.session import Session
-from slackwater_cluster.watch.records import CustomRecord
+from slackwater_cluster.objects.records import CustomRecord
 from slackwater_operator.clients.extenderclient import DegradedMode
 from slackwater_operator.clients.podwriter import PodWriter
 from slackwater_operator.clients.ratelimit import TokenBucket

@@ -14,7 +14,7 @@ from slackwater.errors import Unavailable
 from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer
-from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, NodeRecord, OwnerRef, PodRecord
+from slackwater_cluster.objects.records import CustomRecord, NamespaceRecord, NodeRecord, OwnerRef, PodRecord
 from slackwater_operator.cache.cache import OperatorCache
 
 GIB = 2.0**30

@@ -12,8 +12,8 @@ import numpy as np
 from slackwater.nodetable import NodeTable
 from slackwater.resources import NOTHING, Resources, total
 from slackwater_cluster import names
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.pods.nodefit import allows
-from slackwater_cluster.watch.records import PodRecord
 from slackwater_operator.cache.rooms import Rooms
 from slackwater_operator.clients.extenderclient import NodeUse, Placement, PlacementWish, Reservation, Usage, asked
 from support.fakes.memoryapi import MemoryApi

@@ -12,7 +12,7 @@ from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient
 from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_cluster.api.paths import api_path
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_lab.league.measures import percentile
 from slackwater_lab.live.drivers import Ask, Course
 from slackwater_lab.live.play import Create, Player

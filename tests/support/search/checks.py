@@ -15,8 +15,8 @@ import msgspec
 from slackwater.cycle.audit.claims import Claim, holds
 from slackwater.resources import CPU, MEMORY, Resources, total
 from slackwater_cluster import names
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.pods.nodefit import allows
-from slackwater_cluster.watch.records import PodRecord
 from support.search.cluster import Cluster, likes
 from support.search.lives import Life
 from support.search.plan import Failure, StagePlan

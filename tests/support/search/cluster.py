@@ -15,7 +15,7 @@ import msgspec
 from slackwater.resources import CPU, MEMORY, Resources
 from slackwater_cluster import names
 from slackwater_cluster.apps.runs import series
-from slackwater_cluster.watch.records import ANYWHERE, Constraints, NodeRecord, OwnerRef, PodRecord, Tolerated
+from slackwater_cluster.objects.records import ANYWHERE, Constraints, NodeRecord, OwnerRef, PodRecord, Tolerated
 from support.fakes.cluster import World
 from support.search.plan import GIB, AppPlan, NodePlan, WorldPlan
 

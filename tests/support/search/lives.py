@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from slackwater_cluster import names
-from slackwater_cluster.watch.records import OwnerRef, PodRecord
+from slackwater_cluster.objects.records import OwnerRef, PodRecord
 from support.search.cluster import Cluster
 from support.search.plan import GIB, AppPlan, StagePlan, amounts
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from zlib import crc32
 
 from slackwater_cluster import names
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from support.logs import quietly
 from support.search.checks import Checks
 from support.search.cluster import Cluster

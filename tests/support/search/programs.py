@@ -14,7 +14,7 @@ from slackwater.resources import CPU, MEMORY
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.governance import Governance
-from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
+from slackwater_cluster.objects.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
 from slackwater_extender.components import Components, assemble
 from slackwater_extender.sampler.measurement import SampleRound
 from slackwater_extender.scheduling import wire

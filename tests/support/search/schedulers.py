@@ -7,8 +7,8 @@ from typing import Protocol
 
 from slackwater.validation import TOLERANCE
 from slackwater_cluster import names
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.pods.nodefit import allows
-from slackwater_cluster.watch.records import PodRecord
 from support.search.cluster import Cluster
 
 Free = dict[str, dict[str, float]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from slackwater_cluster import names
-from slackwater_cluster.watch.records import OwnerRef, PodRecord
+from slackwater_cluster.objects.records import OwnerRef, PodRecord
 from support.search.cluster import STOCK, Cluster
 from support.search.plan import VisitorPlan, amounts
 

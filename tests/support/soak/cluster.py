@@ -16,7 +16,7 @@ import msgspec
 
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from support.search.lives import Life
 from support.search.plan import AppPlan, NodePlan, StagePlan, WorldPlan
 from support.walk.programs import TEAMS, Store

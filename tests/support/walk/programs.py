@@ -12,7 +12,7 @@ import msgspec
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer, Session
 from slackwater_cluster.customresources import KINDS, Mode
-from slackwater_cluster.watch.records import CustomRecord, NamespaceRecord, PodRecord
+from slackwater_cluster.objects.records import CustomRecord, NamespaceRecord, PodRecord
 from slackwater_extender.cache.gatebypass import GUARDED
 from slackwater_extender.cache.watch import GuardSink, NamespaceSink, PolicySink
 from slackwater_extender.components import Components, assemble

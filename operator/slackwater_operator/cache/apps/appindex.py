@@ -14,7 +14,7 @@ from slackwater_cluster.apps.membership import AppKey, PodIndex
 from slackwater_cluster.apps.resolver import Member, role_of
 from slackwater_cluster.frameworks import FrameworkTable
 from slackwater_cluster.governance import Governance
-from slackwater_cluster.watch.records import OwnerKey, OwnerRef, PodRecord
+from slackwater_cluster.objects.records import OwnerKey, OwnerRef, PodRecord
 
 Key = AppKey
 

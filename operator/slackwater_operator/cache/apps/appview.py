@@ -18,7 +18,7 @@ from slackwater_cluster.apps.membership import app_id
 from slackwater_cluster.apps.resolver import own
 from slackwater_cluster.apps.size import HISTORY, AppSize
 from slackwater_cluster.frameworks import FrameworkTable
-from slackwater_cluster.watch.records import Constraints, PodRecord
+from slackwater_cluster.objects.records import Constraints, PodRecord
 from slackwater_operator.cache.apps.appindex import Pod
 from slackwater_operator.cache.apps.appstages import AwaitedStages, levelled
 from slackwater_operator.cache.apps.podtally import GroupTally, PodCounts, PodTallies

@@ -14,7 +14,7 @@ from slackwater_cluster.apps.membership import app_id
 from slackwater_cluster.apps.resolver import role_of
 from slackwater_cluster.apps.size import StatedSize
 from slackwater_cluster.governance import Governance
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_operator.cache import phases as watching
 from slackwater_operator.cache.apps import sizeobject
 from slackwater_operator.cache.apps.apphistory import AppHistories, AppName

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from slackwater.cycle.snapshot import PodGroup
 from slackwater.resources import Resources
 from slackwater.roles import Role
-from slackwater_cluster.watch.records import Constraints
+from slackwater_cluster.objects.records import Constraints
 from slackwater_operator.cache.apps.appindex import Pod
 from slackwater_operator.cache.podstate import InFlight, PodState
 from slackwater_operator.cache.rooms import named

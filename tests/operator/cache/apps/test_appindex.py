@@ -3,7 +3,7 @@
 from slackwater_cluster import names
 from slackwater_cluster.frameworks import Framework, LabelTerm, builtin
 from slackwater_cluster.governance import Governance
-from slackwater_cluster.watch.records import NamespaceRecord
+from slackwater_cluster.objects.records import NamespaceRecord
 from slackwater_operator.cache.apps.appindex import AppIndex
 from support.builders.owners import owner, pod
 

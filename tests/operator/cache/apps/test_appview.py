@@ -6,7 +6,7 @@ from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.frameworks import builtin
 from slackwater_cluster.governance import Governance
-from slackwater_cluster.watch.records import NamespaceRecord, PodRecord
+from slackwater_cluster.objects.records import NamespaceRecord, PodRecord
 from slackwater_operator.cache.apps.apphistory import AppHistory
 from slackwater_operator.cache.apps.appindex import AppIndex
 from slackwater_operator.cache.apps.appview import AppView, app_view

@@ -12,7 +12,7 @@ from slackwater.pools.pools import Category
 from slackwater.resources import Resources
 from slackwater.roles import Role
 from slackwater_cluster import names
-from slackwater_cluster.watch.records import CustomRecord, PodRecord
+from slackwater_cluster.objects.records import CustomRecord, PodRecord
 from support.fakes.cluster import Operator, World, enforcing, node, owned
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from slackwater.cycle.appstarts.impossible import incomplete
 from slackwater.pools.pools import Category
 from slackwater_cluster import names
-from slackwater_cluster.watch.records import PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.cache.snapshot import take_snapshot
 from support.examples import examples

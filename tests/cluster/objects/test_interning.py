@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from slackwater_cluster.watch import trim, wire
-from slackwater_cluster.watch.interning import SharedValues
+from slackwater_cluster.objects import wire
+from slackwater_cluster.objects.interning import SharedValues
+from slackwater_cluster.watch import trim
 
 
 def decoded(annotation: str) -> wire.Pod:
