@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from slackwater.errors import InvalidInput
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -56,8 +58,12 @@ class Beats:
         return found, number
 
 
-def phases(count: int, period: float, rng: np.random.Generator) -> list[float]:
-    """Random phases, one per node."""
+def phases(count: int, period: float, rng: np.random.Generator, given: Sequence[float] = ()) -> Sequence[float]:
+    """The phases that are given, one per node, or random ones."""
+    if given and len(given) != count:
+        raise InvalidInput("first_beats", f"{len(given)} beats for {count} nodes", "give one per node, or none")
+    if given:
+        return given
     drawn: list[float] = rng.uniform(0.0, period, count).tolist()
     return drawn
 

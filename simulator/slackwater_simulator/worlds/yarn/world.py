@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slackwater.errors import InvalidInput
 from slackwater_simulator.engine import BEAT, SWEEP, Engine
 from slackwater_simulator.physics.usage import UsageModel, wanted
 from slackwater_simulator.policies.registry import create
@@ -72,11 +71,7 @@ class YarnWorld:
 
     def _phases(self) -> tuple[list[float], list[int]]:
         period, given = self.settings.node_heartbeat, self.settings.first_beats
-        if given and len(given) != len(self.cluster):
-            raise InvalidInput(
-                "first_beats", f"{len(given)} beats for {len(self.cluster)} nodes", "give one per node, or none"
-            )
-        return ascending(given or phases(len(self.cluster), period, self.rng), period)
+        return ascending(phases(len(self.cluster), period, self.rng, given), period)
 
     def _lay_out(self, cluster: Cluster) -> None:
         """Nodes in the order of their phases: capacity, free amounts (also as numpy views), rack numbers."""
