@@ -119,3 +119,11 @@ def live(world: World, operator: Operator, lives: list[Life], seconds: int) -> i
         if all(life.over for life in lives):
             return second
     return seconds
+
+
+def play(world: World, operator: Operator, seconds: float) -> None:
+    """Rounds and bindings for so long, every five seconds."""
+    until = world.now + seconds
+    while world.now < until:
+        operator.step(5.0)
+        world.schedule()

@@ -1,0 +1,108 @@
+"""Releases that fail half-way are taken back, and so is what a dead leader left."""
+
+import asyncio
+from typing import Any
+
+from slackwater.errors import Unavailable
+from slackwater_cluster import names
+from slackwater_cluster.api.session import Answer
+from support.fakes.cluster import enforcing, node
+from support.fakes.loop import Away
+
+
+def test_new_leader_clears_what_a_dead_one_left() -> None:
+    """A gated pod with a nomination takes room from others for nothing."""
+    world = enforcing(node("a"))
+    pod = world.create("task", app="etl", nominated="a")
+    operator = world.restart()
+    assert operator.take_over() == 1
+    assert world.pods[pod.uid].nominated == ""
+
+
+def test_a_nomination_whose_gate_could_not_be_lifted_is_taken_back() -> None:
+    """It stayed until a take-over, and kept its node's room from everybody else."""
+    world = enforcing(node("a"))
+    world.configure("AdmissionQueue", "default")
+    pod = world.create("p", app="x")
+    operator = world.operator()
+    world.broken = lambda path: not path.endswith("/status")
+    operator.step()
+    assert world.pods[pod.uid].gates
+    world.broken = lambda _: False
+    world.configure("AdmissionQueue", "default", annotations={"slackwater.io/pause": "true"})
+    for _ in range(3):
+        operator.step()
+    assert world.pods[pod.uid].gates
+    assert world.pods[pod.uid].nominated == ""
+
+
+def test_a_release_that_hangs_is_taken_back_and_not_parked() -> None:
+    """Both tries to lift the gate hang for longer than a release may take, and fail: parked, it would never go."""
+    world = enforcing(node("a", cpu=4))
+    pod = world.create("task", app="etl")
+    write, hung, well = world.write, list[str](), asyncio.Event()
+
+    async def slow(method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
+        if "spec" in body and len(hung) < 2:
+            hung.append(path)
+            await well.wait()
+            raise Unavailable("timed out")
+        return await write(method, path, body, content_type=content_type)
+
+    async def story() -> None:
+        operator = world.operator()
+        await operator.releaser.round()
+        await asyncio.sleep(0)
+        world.now += 61
+        await operator.upkeep.run()
+        assert not world.pods[pod.uid].parked
+        well.set()
+        await operator.releaser.writes.drain()
+
+    world.write = slow  # type: ignore[method-assign]
+    asyncio.run(story())
+    assert hung
+    world.now += 3  # a release that failed is tried again a moment later
+    world.operator().step()
+    world.schedule()
+    assert world.pods[pod.uid].node == "a"
+
+
+def test_a_parked_pod_behind_its_gate_is_let_go() -> None:
+    """However it came to carry both: the gate is what keeps it."""
+    world = enforcing(node("a", cpu=4))
+    pod = world.create("task", app="etl", annotations={names.PARKED: "2026-01-01T00:00:00+00:00"})
+    world.operator().step()
+    world.schedule()
+    assert (world.pods[pod.uid].node, world.pods[pod.uid].parked) == ("a", False)
+
+
+def test_an_unexpected_error_while_a_release_is_written_takes_it_back() -> None:
+    """Else the pod would count as released, be parked, and stay behind its gate for ever."""
+    world = enforcing(node("a", cpu=4))
+    pod, write, broken = world.create("task", app="etl"), world.write, [True]
+
+    async def once(method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
+        if broken.pop() if broken else False:
+            raise ValueError("an answer of another shape")
+        return await write(method, path, body, content_type=content_type)
+
+    world.write = once  # type: ignore[method-assign]
+    operator = world.operator()
+    operator.step()
+    assert not world.cache.in_flight
+    for _ in range(30):
+        operator.step()
+    world.schedule()
+    assert world.pods[pod.uid].node == "a"
+
+
+def test_room_that_cannot_be_given_back_counts_as_silence_of_the_extender() -> None:
+    """Whoever gives it back: the grace time runs from the first question that got no answer."""
+    world = enforcing(node("a"))
+    world.create("task", app="etl")
+    operator = world.operator()
+    operator.releaser.writes.places = Away()
+    operator.take_over()
+    assert operator.releaser.grace.since == world.now
+    assert operator.releaser.grace.trouble == "connection refused"
