@@ -162,6 +162,26 @@ def test_apps_that_wait_are_told_when_they_start_once_enough_have() -> None:
     assert status["nextLarge"]["source"] == "pace"
 
 
+def test_a_queue_in_which_nothing_happens_is_written_once() -> None:
+    """Apps have started at a pace and one waits for ever: what is told of the next one does not move with the clock."""
+    world = enforcing(node("a", cpu=8))
+    made = release_loop(world, track_seconds=1)
+    seen(made, "AdmissionQueue", "default")
+    for number in range(13):
+        world.create(f"solo-{number:02}", app=f"solo-{number:02}", cpu=8)
+    for _ in range(12):
+        turn(made, world, 2)
+        world.finish(*[pod.uid for pod in world.pods.values() if pod.node and not pod.done])
+        turn(made, world, 3)
+    world.create("waits-0", app="waits", cpu=8)
+    turn(made, world, 20)
+    said = written(world, "/admissionqueues/default/status")
+    (told,) = {body["status"]["nextLarge"]["source"] for body in said[-1:]}
+    turn(made, world, 300)
+    assert told == "pace"
+    assert written(world, "/admissionqueues/default/status")[len(said) :] == []
+
+
 def test_reclaim_without_usage_is_warned_about() -> None:
     """The policy asks for learning, and nobody tells what pods use."""
     world = enforcing(node("a"))
