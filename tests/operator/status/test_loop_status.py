@@ -163,10 +163,16 @@ def test_apps_that_wait_are_told_when_they_start_once_enough_have() -> None:
 
 
 def test_a_queue_in_which_nothing_happens_is_written_once() -> None:
-    """Apps have started at a pace and one waits for ever: what is told of the next one does not move with the clock."""
+    """Apps have started at a pace and one waits for ever: what is told of the next one does not move with the clock.
+
+    Nor does what is told of the queue's pool, and of how good its forecasts were.
+    """
     world = enforcing(node("a", cpu=8))
+    world.configure("AdmissionQueue", "default")
+    world.configure("ReservationPool", "pool", queue="default")
     made = release_loop(world, track_seconds=1)
     seen(made, "AdmissionQueue", "default")
+    seen(made, "ReservationPool", "pool")
     for number in range(13):
         world.create(f"solo-{number:02}", app=f"solo-{number:02}", cpu=8)
     for _ in range(12):
@@ -175,11 +181,11 @@ def test_a_queue_in_which_nothing_happens_is_written_once() -> None:
         turn(made, world, 3)
     world.create("waits-0", app="waits", cpu=8)
     turn(made, world, 20)
-    said = written(world, "/admissionqueues/default/status")
-    (told,) = {body["status"]["nextLarge"]["source"] for body in said[-1:]}
+    paths = ("/admissionqueues/default/status", "/reservationpools/pool/status")
+    before = [written(world, path) for path in paths]
+    assert any("pace" in str(body) for body in before[0])
     turn(made, world, 300)
-    assert told == "pace"
-    assert written(world, "/admissionqueues/default/status")[len(said) :] == []
+    assert [written(world, path)[len(said) :] for path, said in zip(paths, before, strict=True)] == [[], []]
 
 
 def test_reclaim_without_usage_is_warned_about() -> None:
