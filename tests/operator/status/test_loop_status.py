@@ -184,7 +184,7 @@ def test_a_queue_in_which_nothing_happens_is_written_once() -> None:
     paths = ("/admissionqueues/default/status", "/reservationpools/pool/status")
     before = [written(world, path) for path in paths]
     assert any("pace" in str(body) for body in before[0])
-    turn(made, world, 300)
+    turn(made, world, 60)
     assert [written(world, path)[len(said) :] for path, said in zip(paths, before, strict=True)] == [[], []]
 
 
