@@ -50,7 +50,7 @@ Tenant = Annotated[str, typer.Option(help="X-Scope-OrgID of Mimir or Thanos.")]
 Match = Annotated[
     list[str] | None,
     typer.Option(
-        help="A label that only this cluster's series have, where Prometheus knows several: cluster=prod; may be repeated."
+        help="A label of this cluster's series, where Prometheus knows several clusters: cluster=prod; may be repeated."
     ),
 ]
 

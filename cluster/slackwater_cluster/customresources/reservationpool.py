@@ -83,7 +83,7 @@ class ReservationPoolStatus(Part):
     forecast_error: float = Field(
         default=0,
         ge=0,
-        description="Mean absolute error of past forecasts of what the pool's own tasks give back, in slots.",
+        description="Mean absolute error of past forecasts of what its own tasks give back, in slots.",
     )
 
 

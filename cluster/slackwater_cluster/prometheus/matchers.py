@@ -29,9 +29,8 @@ _TOKENS = re.compile(
     re.VERBOSE,
 )
 # Names that are no metrics: of PromQL, and of VictoriaMetrics's dialect.
-_WORDS = frozenset(
-    "and or unless atan2 bool offset inf nan group_left group_right default if ifnot keep_metric_names limit".split()
-)
+_WORDS = {"and", "or", "unless", "atan2", "bool", "offset", "inf", "nan", "group_left", "group_right"}
+_WORDS |= {"default", "if", "ifnot", "keep_metric_names", "limit"}
 
 
 def checked(field: str, matchers: Mapping[str, str]) -> dict[str, str]:
