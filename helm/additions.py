@@ -19,6 +19,7 @@ PATHS = (
     "hooks.leave.checkOwner",
     "policies",
     "prometheus.jobs",
+    "prometheus.matchers",
     "tls.existing.webhookAuthority",
     "tls.existing.webhookSecret",
     "watchdog",

@@ -147,6 +147,11 @@ def schema() -> Schema:
     }
 
 
+MATCHERS = {
+    "type": "object",
+    "propertyNames": {"pattern": "^[a-zA-Z_][a-zA-Z0-9_]*$"},
+    "additionalProperties": {"type": "string", "minLength": 1},
+}
 LEVEL = choice("debug", "info", "warning", "error")
 PRIORITY = fields(value={"type": "integer", "minimum": -2147483648, "maximum": 999998999}, description=TEXT)
 
@@ -162,6 +167,7 @@ def prometheus() -> Schema:
         jobs=TEXT,
         nodeLabel=TEXT,
         tenant=TEXT,
+        matchers=MATCHERS,
         auth=fields(secret=TEXT, tokenKey=TEXT, username=TEXT, passwordKey=TEXT, caKey=TEXT),
     )
 

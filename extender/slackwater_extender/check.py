@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from slackwater.errors import SlackwaterError
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import Session
+from slackwater_cluster.prometheus.matchers import narrowed
 from slackwater_cluster.prometheus.vector import VectorClient
 from slackwater_cluster.watch.sources import NAMESPACES, NODES, PODS, customs, frameworks
 from slackwater_extender.sampler.presets import filled, queries
@@ -68,7 +69,8 @@ def _prometheus(settings: Settings) -> Iterator[str]:
         for name, answer in answers.items():
             try:
                 if next(answer.result().series(), None) is None:
-                    yield f"{name}: the query gives no series: {asked[name]}"
+                    sent = narrowed(asked[name], settings.prometheus.matchers)
+                    yield f"{name}: the query gives no series: {sent}"
             except SlackwaterError as problem:
                 yield f"{name}: {problem}"
     client.close()

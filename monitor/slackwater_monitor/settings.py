@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings
 
 from slackwater_cluster import names
+from slackwater_cluster.prometheus.matchers import checked
 from slackwater_cluster.settings import program, refusing
 
 
@@ -38,6 +39,10 @@ class Settings(BaseSettings):
     prometheus_ca: Path | None = Field(default=None, description="PEM file of the CA of Prometheus's certificate.")
     prometheus_insecure: bool = Field(default=False, description="Believe any certificate of Prometheus.")
     prometheus_tenant: str = Field(default="", description="X-Scope-OrgID of Mimir or Thanos.")
+    prometheus_matchers: dict[str, str] = Field(
+        default_factory=dict,
+        description="Labels of this cluster's series where Prometheus knows several clusters, such as cluster=prod.",
+    )
     interval: float = Field(
         default=10, ge=1, le=600, description="Seconds between two looks; each costs the cluster four small lists."
     )
@@ -48,6 +53,11 @@ class Settings(BaseSettings):
     traces: Path | None = Field(
         default=None, description="Folder of traces written by `slackwater export`, offered in the what-if form."
     )
+
+    @field_validator("prometheus_matchers")
+    @classmethod
+    def _labels(cls, given: dict[str, str]) -> dict[str, str]:
+        return checked("prometheus_matchers", given)
 
 
 def load(arguments: Sequence[str]) -> Settings:

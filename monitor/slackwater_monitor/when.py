@@ -6,6 +6,7 @@ small or large one would start, by what earlier forecasts missed (`slackwater.po
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -233,7 +234,7 @@ def _start(
 def _queue(api: ApiClient, name: str) -> Queue | None:
     """The queue with its status; None where it has none."""
     found = next((each for each in api.items(custom_path("admissionqueues")) if each["metadata"]["name"] == name), None)
-    return decoding.queue(found) if found and found.get("status") else None
+    return decoding.queue(found, time.time()) if found and found.get("status") else None
 
 
 def _category(governance: Governance, name: str, queue: Queue | None, size: AppSize) -> Category:

@@ -331,7 +331,7 @@ def test_the_monitor_proves_itself_to_prometheus_as_the_extender_does() -> None:
     """One secret serves both: mounted, and named by the settings of each."""
     found = objects(
         NEWEST,
-        "--set=monitor.enabled=true,prometheus.url=https://p,prometheus.tenant=t1",
+        "--set=monitor.enabled=true,prometheus.url=https://p,prometheus.tenant=t1,prometheus.matchers.cluster=prod",
         "--set=prometheus.auth.secret=prom,prometheus.auth.tokenKey=token,prometheus.auth.caKey=ca.crt",
     )
     settings = yaml.safe_load(named(found, "ConfigMap", "slackwater-extender")["data"]["extender.yaml"])["prometheus"]
@@ -339,6 +339,8 @@ def test_the_monitor_proves_itself_to_prometheus_as_the_extender_does() -> None:
     variables = {each["name"]: each.get("value") for each in container["env"]}
     for name, value in {"token_file": "/prometheus/token", "ca": "/prometheus/ca.crt", "tenant": "t1"}.items():
         assert settings[name] == variables[f"SLACKWATER_MONITOR_PROMETHEUS_{name.upper()}"] == value
+    matchers = json.loads(variables["SLACKWATER_MONITOR_PROMETHEUS_MATCHERS"])
+    assert settings["matchers"] == matchers == {"cluster": "prod"}
     assert {"name": "prometheus", "mountPath": "/prometheus", "readOnly": True} in container["volumeMounts"]
 
 

@@ -286,7 +286,7 @@ def test_prometheus_is_found_through_the_api_server(tmp_path: Path) -> None:
     from slackwater_cli.history.prometheus import Server  # noqa: PLC0415 - the options of the command
 
     with served(Cluster()) as cluster:
-        server = Server(kubeconfig=cluster.kubeconfig(tmp_path))
+        server = Server(kubeconfig=cluster.kubeconfig(tmp_path), match=["cluster=prod"])
         cluster.put("/api/v1/services")
         with pytest.raises(InvalidInput, match=r"looks like Prometheus.*--prometheus http"):
             server.connection(None)
@@ -297,3 +297,4 @@ def test_prometheus_is_found_through_the_api_server(tmp_path: Path) -> None:
         found = server.connection(None)
         assert found.url == f"{cluster.url}/api/v1/namespaces/m/services/prometheus-server:http/proxy"
         assert found.credentials.headers() == {"Authorization": "Bearer t"}
+        assert found.matchers == server.connection("http://p").matchers == {"cluster": "prod"}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +61,14 @@ def test_small_apps_have_an_interval_of_their_own(ask: Callable[..., Result]) ->
     text = ask(job(2), nextSmall=INTERVAL, nextLarge={"unknown": "only 4 apps like it"}).stdout
     assert "small" in text
     assert "most likely in about 90 s" in text
+
+
+def test_a_forecast_that_has_passed_while_nothing_moved_is_none(ask: Callable[..., Result]) -> None:
+    """It was made when an app last came or started: half an hour ago, for five minutes at most."""
+    now = time.time()
+    for age, words in ((200.0, "in 40 s to 5 min"), (1800.0, "not known yet: nothing has come to its queue")):
+        told = INTERVAL | {"at": datetime.fromtimestamp(now - age, UTC).isoformat()}
+        assert words in ask(job(40), nextSmall={"unknown": "x"}, nextLarge=told).stdout
 
 
 def test_unknown_is_said_with_its_reason(ask: Callable[..., Result]) -> None:

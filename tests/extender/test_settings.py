@@ -57,9 +57,24 @@ def test_flags_beat_environment_beat_file(tmp_path: Path, monkeypatch: pytest.Mo
         ([], "tls: {client_ca: a}", "needs tls.certificate"),
         ([], "prometheus: {preset: guess}", "prometheus.preset"),
         ([], "prometheus: {url: not-a-url}", "prometheus.url"),
+        ([], "prometheus: {matchers: {a-b: c}}", "prometheus.matchers: 'a-b' is no label"),
+        (["--prometheus.matchers", "cluster="], "", "prometheus.matchers: cluster has no value"),
         ([], "log_level: loud", "log_level"),
     ],
-    ids=["type", "typo", "yaml", "file", "open-port", "half-pair", "ca-alone", "preset", "url", "level"],
+    ids=[
+        "type",
+        "typo",
+        "yaml",
+        "file",
+        "open-port",
+        "half-pair",
+        "ca-alone",
+        "preset",
+        "url",
+        "label",
+        "value",
+        "level",
+    ],
 )
 def test_mistakes_are_told_in_words(tmp_path: Path, arguments: list[str], text: str, words: str) -> None:
     """The field and what to do, not a traceback."""

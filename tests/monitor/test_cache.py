@@ -30,6 +30,18 @@ def test_every_tenant_and_user_has_a_folder_of_their_own(tmp_path: Path, monkeyp
     assert Cache.of(asked("a", url=f"{URL}/"), None).folder == Cache.of(asked("a"), None).folder
 
 
+def test_every_cluster_of_one_server_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As its matchers name it; a given folder is refused to another one. In which order they come is the same."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    prod, test = (QueryConnection(URL, matchers={"cluster": name, "zone": "a"}) for name in ("prod", "test"))
+    assert len({Cache.of(each, None).folder for each in (asked(), prod, test)}) == 3
+    turned = QueryConnection(URL, matchers={"zone": "a", "cluster": "prod"})
+    assert Cache.of(turned, None).folder == Cache.of(prod, None).folder
+    Cache.of(prod, tmp_path / "given")
+    with pytest.raises(InvalidInput, match="series with 'cluster=prod,zone=a', not for series with 'cluster=test"):
+        Cache.of(test, tmp_path / "given")
+
+
 def test_a_folder_goes_on_serving_its_tenant(tmp_path: Path) -> None:
     """At another address, too: a forwarded port is a new one each time."""
     for url in (URL, URL, "http://localhost:9090"):

@@ -288,8 +288,13 @@ def test_what_if_refuses_with_a_sentence(query: str, words: str) -> None:
 def test_settings_come_from_flags_and_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the chart sets them."""
     monkeypatch.setenv("SLACKWATER_MONITOR_PROMETHEUS_URL", "http://p")
+    monkeypatch.setenv("SLACKWATER_MONITOR_PROMETHEUS_MATCHERS", '{"cluster":"prod"}')
     found = load(["--port", "1234"])
     assert (found.port, found.prometheus_url, found.host) == (1234, "http://p", "127.0.0.1")
+    assert found.prometheus_matchers == {"cluster": "prod"}
+    assert load(["--prometheus-matchers", "cluster=test"]).prometheus_matchers == {"cluster": "test"}
+    with pytest.raises(InvalidInput, match="prometheus_matchers: 'a-b' is no label"):
+        load(["--prometheus-matchers", "a-b=test"])
 
 
 def test_a_monitor_whose_port_is_taken_says_so(cluster: Cluster, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ def command(
     prometheus: Annotated[str, typer.Option(envvar="SLACKWATER_PROMETHEUS_URL", help="Also ask this Prometheus.")] = "",
     token_file: asking.TokenFile = None,
     ca: asking.Ca = None,
+    match: asking.Match = None,
     strict: Annotated[bool, typer.Option("--strict", help="Let warnings count as failures.")] = False,
     *,
     reach: Reach,
@@ -35,7 +36,7 @@ def command(
     """Look at every part. Exit code 1 where one has failed."""
     from slackwater_monitor.check import check
 
-    asked = asking.Server(timeout=SECONDS, token_file=token_file, ca=ca)
+    asked = asking.Server(timeout=SECONDS, token_file=token_file, ca=ca, match=match)
     server = asked.connection(prometheus) if prometheus else None
     found = list(check(*reach.clients(), server, reach.system, time.time))
     if not data(jsonable(found), output):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,6 +47,12 @@ PasswordFile = Annotated[Path | None, typer.Option(help="File with that user's p
 Ca = Annotated[Path | None, typer.Option(help="PEM file of the CA of Prometheus.")]
 Insecure = Annotated[bool, typer.Option("--insecure", help="Do not verify its certificate.")]
 Tenant = Annotated[str, typer.Option(help="X-Scope-OrgID of Mimir or Thanos.")]
+Match = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A label of this cluster's series, where Prometheus knows several clusters: cluster=prod; may be repeated."
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +96,20 @@ class Server:
     ca: Ca = None
     insecure: Insecure = False
     tenant: Tenant = ""
+    match: Match = None
     kubeconfig: Kubeconfig = None
     context: Context = None
 
     def connection(self, url: str | None, more: str = "") -> QueryConnection:
         """The server to ask: at its address, else the one found in the cluster; `more` is what one may give instead."""
         from slackwater_cluster.api.credentials import Credentials
+        from slackwater_cluster.prometheus.matchers import given
         from slackwater_cluster.prometheus.transport import QueryConnection
 
+        ask = partial(QueryConnection, tenant=self.tenant, matchers=given("--match", self.match or ()))
         if url is not None:
             known = Credentials(self.token_file, self.username, self.password_file, self.ca, self.insecure)
-            return QueryConnection(url, self.rate, self.timeout, known, self.tenant)
+            return ask(url, self.rate, self.timeout, known)
         from slackwater_cluster.prometheus.discovery import ServerCredentials, discover
 
         try:
@@ -111,7 +121,7 @@ class Server:
             raise InvalidInput("--prometheus", trouble, remedy) from problem
         typer.echo(f"asking Service {service.namespace}/{service.name} through the API server", err=True)
         proved = ServerCredentials(endpoint=api.endpoint)
-        return QueryConnection(f"{api.endpoint.url}{service.path}", self.rate, self.timeout, proved, self.tenant)
+        return ask(f"{api.endpoint.url}{service.path}", self.rate, self.timeout, proved)
 
     def order(self, past: Past, more: str = "", namespaces: tuple[str, ...] = ()) -> Order:
         """What is asked of it; `more` is what one may give instead of its address."""

@@ -175,8 +175,8 @@ class AdmissionQueueStatus(Part):
     pods_held: int = Field(default=0, ge=0, description="All pods held, tasks included.")
     pods_released: int = Field(default=0, ge=0, description="Pods released and not yet bound.")
     apps_waiting: int = Field(default=0, ge=0, description="Apps of which nothing was released yet.")
-    next_small: Start | None = Field(default=None, description="When a small app would start that came now.")
-    next_large: Start | None = Field(default=None, description="When a large app would start that came now.")
+    next_small: Start | None = Field(default=None, description="When a small app would start that came next.")
+    next_large: Start | None = Field(default=None, description="When a large app would start that came next.")
 
 
 class AdmissionQueue(Part):

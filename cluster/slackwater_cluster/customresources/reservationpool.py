@@ -80,7 +80,11 @@ class ReservationPoolStatus(Part):
     total: float = Field(default=0, ge=0, description="Tot in slots: declared of running pods plus room.")
     small: Side = Field(default_factory=Side, description="The pool of small jobs.")
     large: Side = Field(default_factory=Side, description="The pool of large jobs.")
-    forecast_error: float = Field(default=0, ge=0, description="Mean absolute error of past forecasts, in slots.")
+    forecast_error: float = Field(
+        default=0,
+        ge=0,
+        description="Mean absolute error of past forecasts of what its own tasks give back, in slots.",
+    )
 
 
 class ReservationPool(Part):

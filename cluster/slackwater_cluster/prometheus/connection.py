@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from pydantic import AnyHttpUrl, Field, SecretStr
+from pydantic import AnyHttpUrl, Field, SecretStr, field_validator
 
 from slackwater_cluster.api.credentials import Credentials
+from slackwater_cluster.prometheus.matchers import checked
 from slackwater_cluster.prometheus.transport import QueryConnection
 from slackwater_cluster.settings import Section
 
@@ -26,6 +27,16 @@ class Connection(Section):
     insecure: bool = Field(default=False, description="Skip verification of that certificate.")
     tenant: str = Field(default="", description="X-Scope-OrgID for Mimir or Thanos.")
     headers: dict[str, SecretStr] = Field(default_factory=dict, description="Further headers.")
+    matchers: dict[str, str] = Field(
+        default_factory=dict,
+        description="Labels of this cluster's series where Prometheus knows several clusters, such as cluster=prod; "
+        "every selector of every query gets them, those of your own queries too.",
+    )
+
+    @field_validator("matchers")
+    @classmethod
+    def _labels(cls, given: dict[str, str]) -> dict[str, str]:
+        return checked("prometheus.matchers", given)
 
     def query(self) -> QueryConnection:
         """The connection, for queries that are asked at every heartbeat anyway: at any pace, each once."""
@@ -37,4 +48,5 @@ class Connection(Section):
             tenant=self.tenant,
             headers={name: value.get_secret_value() for name, value in self.headers.items()},
             tries=1,
+            matchers=self.matchers,
         )

@@ -17,6 +17,7 @@ import msgspec
 
 from slackwater.errors import InvalidInput, Unavailable
 from slackwater_cluster.api.credentials import Credentials
+from slackwater_cluster.prometheus.matchers import checked, narrowed
 
 # Answers that mean "not now": too many requests, and gateways or stores that are busy or starting.
 BUSY = frozenset({429, 500, 502, 503, 504})
@@ -30,6 +31,7 @@ WEB_PAGE = (
     "a web page came back, not an answer of Prometheus; is the URL right? Give Prometheus's own base URL, such as "
     "http://HOST:9090, without /graph, and not that of Grafana or of a login page"
 )
+PROMQL = ("query", "match[]")  # the parameters that hold some
 UNREACHABLE = "check host and port, that Prometheus runs, and that it can be reached from here (kubectl port-forward)"
 NOT_ALLOWED = "give --token-file or --username and --password-file (in settings: token_file, username, password_file)"
 
@@ -54,6 +56,7 @@ class QueryConnection:
     tenant: str = ""  # X-Scope-OrgID of Mimir or Thanos
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # they may hold secrets
     tries: int = TRIES  # one: whoever asks comes back by himself
+    matchers: Mapping[str, str] = field(default_factory=dict)  # of the cluster that is asked about, among several
 
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")) or not _is_address(self.url):
@@ -62,6 +65,7 @@ class QueryConnection:
             raise InvalidInput("--rate", f"{self.rate} queries per second", "give a number above 0, such as 5")
         if not 0 < self.timeout <= LONGEST_WAIT:
             raise InvalidInput("--timeout", f"{self.timeout} seconds per query", "give a number above 0, such as 60")
+        checked("--match", self.matchers)
 
 
 def _is_address(url: str) -> bool:
@@ -119,11 +123,16 @@ class QuerySession:
 
     def get(self, path: str, parameters: Mapping[str, str]) -> bytes:
         """The answer to one question."""
-        return self._ask("GET", path, params=dict(parameters))
+        return self._ask("GET", path, params=self._narrowed(parameters))
 
     def post(self, path: str, parameters: Mapping[str, str]) -> bytes:
         """The answer to one question that may be too long for an address."""
-        return self._ask("POST", path, data=dict(parameters))
+        return self._ask("POST", path, data=self._narrowed(parameters))
+
+    def _narrowed(self, parameters: Mapping[str, str]) -> dict[str, str]:
+        """The question, about series of our cluster only: every query of every program passes here."""
+        matchers = self.connection.matchers
+        return {name: narrowed(text, matchers) if name in PROMQL else text for name, text in parameters.items()}
 
     def strange(self, body: bytes) -> Unavailable:
         """The error for an answer that cannot be read."""

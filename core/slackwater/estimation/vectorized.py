@@ -223,7 +223,7 @@ class NodeEstimates:
     def resize(self, slot: int, request: Floats, beside: Floats | None = None) -> None:
         """Growth counts in full at once; a smaller request shrinks what is believed in proportion."""
         residual, before = self.pods.cells[Measure.RESIDUAL, :, slot], self.pods.cells[Measure.REQUEST, :, slot]
-        share = np.divide(request, before, out=np.ones_like(request), where=before > 0)
+        share = np.divide(request, before, out=np.ones_like(request), where=request < before)
         left = np.where(request >= before, residual + request - before, residual * share)
         self._write(slot, request, left, beside)
 

@@ -58,6 +58,7 @@ class ForecastLog:
 
     misses: dict[Kind, Misses] = field(default_factory=dict)
     starts: dict[str, deque[float]] = field(default_factory=dict)  # the last ones, by queue
+    moved: dict[str, float] = field(default_factory=dict)  # when an app last came or started, by queue
     judged: deque[Judged] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     _waiting: dict[str, Waiting] = field(default_factory=dict)
     _started: set[str] = field(default_factory=set)
@@ -72,6 +73,8 @@ class ForecastLog:
         The first forecast counts: it is what people plan by.
         """
         known = self._waiting.get(app)
+        if known is None:
+            self.moved[queue] = now
         if known is None or not known.forecasts:
             forecasts = self._forecasts(queue, position, releases, now)
             self._waiting[app] = Waiting(queue, size, now, forecasts, self._interval(queue, size, forecasts, 0.0))
@@ -81,6 +84,7 @@ class ForecastLog:
         if app in self._started:
             return
         self._started.add(app)
+        self.moved[queue] = now
         self.starts.setdefault(queue, deque(maxlen=RECENT)).append(now)
         known = self._waiting.pop(app, None)
         if known is None:
@@ -111,9 +115,12 @@ class ForecastLog:
         errors = [abs(each.wait - each.expected) for each in self.judged if each.expected is not None]
         return median(errors[-NEWEST:]) if errors else None
 
-    def next(self, queue: str, size: str, position: int, now: float) -> StartInterval | str:
-        """When an app of this size would start that came now and stood at this place; or why that is not known."""
-        return self._interval(queue, size, self._forecasts(queue, position, None, now), 0.0)
+    def next(self, queue: str, size: str, position: int) -> StartInterval | str:
+        """When an app of this size would start that came next and stood at this place; or why that is not known.
+
+        As it was when the queue last moved: while nothing happens, nothing else is said.
+        """
+        return self._interval(queue, size, self._forecasts(queue, position, None, self.moved.get(queue, 0.0)), 0.0)
 
     def _forecasts(self, queue: str, position: int, releases: float | None, now: float) -> Forecasts:
         paced = pace(position, list(self.starts.get(queue, ())), now)

@@ -155,7 +155,8 @@ class UsageQuery:
         made.stamps = found["node_time"] if "node_time" in asked else made.evaluated
         if not made.stamps and not made.troubles:
             made.troubles.append(
-                "no series of a believed job names a known node; see prometheus.jobs, .preset and .node_label"
+                "no series of a believed job names a known node; "
+                "see prometheus.jobs, .preset, .node_label and .matchers"
             )
         return made
 

@@ -136,11 +136,12 @@ https://{{ include "slackwater.extenderHost" . }}:{{ .Values.extender.port }}
 {{- end }}
 {{- end }}
 
-{{/* How the extender and the monitor prove themselves to Prometheus: the settings' names and values. */}}
+{{/* How the extender and the monitor prove themselves to Prometheus, and which series of it they ask about: the settings' names and values. */}}
 {{- define "slackwater.prometheusAccess" -}}
 {{- $auth := .Values.prometheus.auth }}
 {{- $access := dict }}
 {{- with .Values.prometheus.tenant }}{{ $_ := set $access "tenant" . }}{{ end }}
+{{- with .Values.prometheus.matchers }}{{ $_ := set $access "matchers" . }}{{ end }}
 {{- with $auth.tokenKey }}{{ $_ := set $access "token_file" (printf "/prometheus/%s" .) }}{{ end }}
 {{- with $auth.username }}{{ $_ := set $access "username" . }}{{ end }}
 {{- with $auth.passwordKey }}{{ $_ := set $access "password_file" (printf "/prometheus/%s" .) }}{{ end }}

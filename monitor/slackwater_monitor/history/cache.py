@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,20 +34,22 @@ class Asker:
     username: str = ""
     cluster: str = ""  # when it was made; "" where nobody tells
     token: str = ""  # a digest of whom it names
+    matchers: str = ""  # that tell the cluster from others of the same server
 
     @classmethod
     def of(cls, connection: QueryConnection, cluster: str) -> Asker:
         """The one that a connection names."""
         known = connection.credentials
-        return cls(connection.tenant, known.username, cluster, known.holder())
+        matchers = ",".join(f"{label}={value}" for label, value in sorted(connection.matchers.items()))
+        return cls(connection.tenant, known.username, cluster, known.holder(), matchers)
 
     def agrees(self, other: Asker) -> bool:
         """Whether both get the same answers; a cluster that is not known may be any."""
-        same = (self.tenant, self.username, self.token) == (other.tenant, other.username, other.token)
+        same = replace(self, cluster="") == replace(other, cluster="")
         return same and (self.cluster == other.cluster or not (self.cluster and other.cluster))
 
     def __str__(self) -> str:
-        named = (("tenant", self.tenant), ("user", self.username))
+        named = (("tenant", self.tenant), ("user", self.username), ("series with", self.matchers))
         told = [f"{what} {name!r}" for what, name in named if name]
         told += [f"token {self.token}"] if self.token else []
         told += [f"the cluster made at {self.cluster}"] if self.cluster else []
@@ -62,7 +64,7 @@ class Cache:
 
     @classmethod
     def of(cls, connection: QueryConnection, folder: Path | None, cluster: str = "") -> Cache:
-        """The given folder, or one of the user's cache that belongs to this server, cluster, tenant, user and token."""
+        """The given folder, or one of the user's cache that belongs to this server and to who asks about what."""
         asker = Asker.of(connection, cluster)
         chosen = folder or _usual(connection.url, asker)
         try:
@@ -103,7 +105,8 @@ class Cache:
 def _usual(url: str, asker: Asker) -> Path:
     """A folder of the user's cache, named after the address and what is known of tenant, user, cluster and token."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    words = "\n".join((url.rstrip("/"), asker.tenant, asker.username, asker.cluster, asker.token)).rstrip("\n")
+    parts = (url.rstrip("/"), asker.tenant, asker.username, asker.cluster, asker.token, asker.matchers)
+    words = "\n".join(parts).rstrip("\n")
     return home / "slackwater" / "history" / hashlib.sha256(words.encode()).hexdigest()[:12]
 
 

@@ -17,7 +17,7 @@ from slackwater_cluster.objects import wire
 from slackwater_cluster.pods.quantities import parse_quantity
 from slackwater_cluster.timestamps import parse_or_none
 from slackwater_monitor.sources.answers import LARGEST
-from slackwater_monitor.sources.views import Amounts, App, Bar, Node, Pool, Queue, Side, Start
+from slackwater_monitor.sources.views import QUIET, Amounts, App, Bar, Node, Pool, Queue, Side, Start
 
 Body = Mapping[str, Any]
 View = TypeVar("View")
@@ -90,7 +90,7 @@ def apps_at(now: float) -> Callable[[Body], App]:
 def app(body: Body, now: float | None = None) -> App:
     """A TrackedApp, as it is read now; else as it was written."""
     meta, spec, status = body["metadata"], body.get("spec") or {}, body.get("status") or {}
-    age = _age(status, now)
+    age = _age(status.get("start"), now)
     wait = status.get("waitSeconds")
     return App(
         namespace=meta["namespace"],
@@ -114,9 +114,9 @@ def app(body: Body, now: float | None = None) -> App:
     )
 
 
-def _age(status: Body, now: float | None) -> float:
-    """Seconds since a forecast was written; 0 of an operator that does not say when."""
-    written = parse_or_none((status.get("start") or {}).get("at"))
+def _age(found: Body | None, now: float | None) -> float:
+    """Seconds since a forecast was made; 0 of an operator that does not say when."""
+    written = parse_or_none((found or {}).get("at"))
     return max(0.0, now - written) if now is not None and written is not None else 0.0
 
 
@@ -128,8 +128,15 @@ def start(found: Body | None, age: float = 0.0) -> Start | None:
     return Start(low, middle, high, found.get("source", ""), found.get("unknown", "")).after(age)
 
 
-def queue(body: Body) -> Queue:
-    """An AdmissionQueue."""
+def _next(found: Body | None, now: float | None) -> Start | None:
+    """A forecast for whoever comes next; none any more once its queue has stood still for longer than it says."""
+    made = start(found)
+    late = made is not None and made.known and not made.after(_age(found, now)).known
+    return Start(unknown=QUIET) if late else made
+
+
+def queue(body: Body, now: float | None = None) -> Queue:
+    """An AdmissionQueue, as it is read now; else as it was written."""
     spec, status = body.get("spec") or {}, body.get("status") or {}
     return Queue(
         name=body["metadata"]["name"],
@@ -144,8 +151,8 @@ def queue(body: Body) -> Queue:
         held=int(status.get("podsHeld", 0)),
         released=int(status.get("podsReleased", 0)),
         waiting=int(status.get("appsWaiting", 0)),
-        next_small=start(status.get("nextSmall")),
-        next_large=start(status.get("nextLarge")),
+        next_small=_next(status.get("nextSmall"), now),
+        next_large=_next(status.get("nextLarge"), now),
         problem=problem(status),
     )
 

@@ -12,6 +12,7 @@ from slackwater_cluster.governance import first_pools
 from slackwater_simulator.charts.amounts import percent, seconds
 
 Amounts = Mapping[str, float]
+QUIET = "nothing has come to its queue or started there for longer than was expected"
 LATE = "it has waited for longer than was expected; the operator has not said more since"
 
 
@@ -128,7 +129,7 @@ class Queue:
     held: int = 0
     released: int = 0
     waiting: int = 0  # apps of which nothing was released yet
-    next_small: Start | None = None  # when a small app would start that came now …
+    next_small: Start | None = None  # when a small app would start that came next …
     next_large: Start | None = None  # … and a large one
     problem: str = ""  # why it does not work, if so
 

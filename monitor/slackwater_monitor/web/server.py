@@ -91,7 +91,13 @@ def measured(settings: Settings, clock: Callable[[], float] = time.monotonic) ->
         settings.prometheus_insecure,
     )
     connection = QueryConnection(
-        settings.prometheus_url, 50.0, 5.0, credentials=known, tenant=settings.prometheus_tenant, tries=1
+        settings.prometheus_url,
+        50.0,
+        5.0,
+        credentials=known,
+        tenant=settings.prometheus_tenant,
+        tries=1,
+        matchers=settings.prometheus_matchers,
     )
     return Measured(Prometheus(connection), clock=clock)
 

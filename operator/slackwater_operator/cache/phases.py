@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from slackwater.pools.appphases import AppPhases
@@ -46,6 +47,24 @@ def sizes(each: AppView) -> dict[str, int]:
 
 
 @dataclass
+class EndedSlots:
+    """Slots that tasks of some apps gave back since we look; those of apps that are gone stay counted."""
+
+    total: float = 0.0
+    _seen: dict[str, tuple[int, float]] = field(default_factory=dict)  # app → tasks that ended, slots of one
+
+    def count(self, tasks: Iterable[tuple[str, float]], finished: Mapping[str, int]) -> None:
+        """Add what ended since the last time, given each app with the slots of one task; 0 where none is left."""
+        seen: dict[str, tuple[int, float]] = {}
+        for app, slots in tasks:
+            before, known = self._seen.get(app, (0, 0.0))
+            now, size = finished.get(app, 0), slots or known
+            self.total += max(0, now - before) * size
+            seen[app] = (now, size)
+        self._seen = seen
+
+
+@dataclass
 class Accuracy:
     """How far past estimates were off, on average: predictions with a due time, settled when it comes."""
 
@@ -59,10 +78,11 @@ class Accuracy:
             self._due.append((now + horizon, value, base))
 
     def settle(self, now: float, base: float) -> None:
-        """Compare what is due with what really came."""
+        """Compare what is due with what really came; that nothing was said and nothing came tells nothing."""
         while self._due and self._due[0][0] <= now:
             _, value, before = self._due.popleft()
-            self.learn(abs(value - (base - before)))
+            if value or base != before:
+                self.learn(abs(value - (base - before)))
 
     def learn(self, error: float) -> None:
         """Take one error into the mean."""

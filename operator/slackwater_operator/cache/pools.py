@@ -17,7 +17,7 @@ from slackwater.validation import clip
 from slackwater_cluster.customresources import ReservationPoolSpec
 from slackwater_operator.cache.apps.apphistory import AppHistories, AppHistory
 from slackwater_operator.cache.apps.appview import AppView
-from slackwater_operator.cache.phases import Accuracy
+from slackwater_operator.cache.phases import Accuracy, EndedSlots
 
 
 @dataclass
@@ -27,6 +27,7 @@ class PoolState:
     delta: float
     median_task: MedianTask = field(default_factory=MedianTask)  # as many as there are of it, so many slots there are
     accuracy: Accuracy = field(default_factory=Accuracy)
+    ended: EndedSlots = field(default_factory=EndedSlots)
 
 
 def restored(spec: ReservationPoolSpec, status: Mapping[str, object]) -> PoolState:
@@ -71,6 +72,7 @@ def pool(
         )
         for app in apps
     ]
+    state.ended.count(((each.app, each.task) for each in members), phases.finished)
     terms = PoolTerms(name, state.delta, spec.theta, *bounds(spec), spec.horizon_seconds)
     return build_pool(terms, scale, members, phases, free=free, now=now)
 

@@ -40,9 +40,14 @@ class RunHistory:
         self._end(each)
 
     def expected(self, each: AppView) -> AppSize | None:
-        """As many tasks as the last run of this series had; those that exist already say themselves what they ask."""
+        """As many tasks as the last run of this series had; those that exist already say themselves what they ask.
+
+        In a first run: as many as there were when they went with their driver, which comes again.
+        """
         past, present = self._past.get((each.namespace, each.series)), run_size(each)
-        return replace(past, request=present.request) if past and present else past
+        if past is None:
+            return self._present.get(each.id) if present is None else None
+        return replace(past, request=present.request) if present else past
 
     def learned(self, each: AppView) -> AppSize | None:
         """What is to be kept over a restart: this run's size as far as it is known, else the last one's."""

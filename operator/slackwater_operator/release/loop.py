@@ -344,9 +344,10 @@ class ReleaseLoop:
 
     def _judge_forecasts(self, result: RoundResult) -> None:
         """Compare what pools forecast with what has ended since, and note what they forecast now."""
-        now, ended = self.clock(), float(sum(self.cache.views.phases.finished.values()))
+        now = self.clock()
         for pool in result.snapshot.pools:
             state, spec = self.cache.queues.pool_states.get(pool.name), self.cache.governing.pools.get(pool.name)
             if state is not None and spec is not None:  # else deleted since the round
+                ended = state.ended.total
                 state.accuracy.settle(now, ended)
                 state.accuracy.predict(now, spec.horizon_seconds, sum(pool.releases.values()), ended)

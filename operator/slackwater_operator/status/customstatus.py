@@ -119,7 +119,7 @@ class ResourceStatusWriter:
         }
 
     def _next(self, name: str, result: RoundResult, forecastlog: ForecastLog | None) -> dict[str, Any]:
-        """How many apps wait, and when one would start that came now, by size: small ones stand before large ones."""
+        """How many apps wait, and when one would start that came next, by size: small ones stand before large ones."""
         apps = [app for app in result.snapshot.apps if app.queue == name and not app.started]
         waiting = [app.id for app in apps if any(group.held for group in app.groups)]
         small = sum(result.round.categories.get(app) is Category.SMALL for app in waiting)
@@ -128,7 +128,7 @@ class ResourceStatusWriter:
         if forecastlog is None:
             return said
         for kind, place in places.items():
-            start = said_start(forecastlog.next(name, kind.value, place, self.clock()), digits=2)
+            start = said_start(forecastlog.next(name, kind.value, place), forecastlog.moved.get(name, 0.0), digits=2)
             said[f"next{kind.value.title()}"] = start.body() if start else None
         return said
 

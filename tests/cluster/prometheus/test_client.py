@@ -15,8 +15,11 @@ from slackwater_cluster.frameworks import builtin
 from slackwater_cluster.prometheus.client import Prometheus
 from slackwater_cluster.prometheus.transport import QueryConnection, QuerySession, TooHeavy
 from slackwater_monitor.history.cache import Cache
-from slackwater_monitor.history.fetch import collect
+from slackwater_monitor.history.fetch import cluster, collect
 from slackwater_monitor.history.grid import grid
+from slackwater_monitor.history.labels import METRICS
+from slackwater_monitor.sources.prometheus import Measured
+from support.builders.promql import selectors
 
 EMPTY = {"status": "success", "data": {"resultType": "matrix", "result": []}}
 
@@ -174,6 +177,29 @@ def test_a_heavy_question_is_asked_in_halves(tmp_path: Path) -> None:
     assert sorted(times.tolist()) == list(range(windows.start + 300, windows.end + 1, 300))
     assert fussy.heavy > 0
     assert any("container_cpu_usage_seconds_total is absent" in note for note in history.notes)
+
+
+def test_every_question_is_about_our_cluster(tmp_path: Path) -> None:
+    """All that assess, export and the dashboard ask for, in each of its selectors."""
+    asked: list[str] = []
+    names = [name for names in METRICS.values() for name in names]
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        given = request.url.params
+        asked.append(given.get("query") or given["match[]"])
+        if request.url.path.endswith("/values"):
+            return httpx2.Response(200, json={"status": "success", "data": names})
+        return Fussy()(request)
+
+    server, _ = client(answer, rate=1e6, matchers={"cluster": "prod"})
+    windows = grid(86400, 600, 300)
+    collect(server, Cache.of(server.connection, tmp_path, cluster(server, windows.end)), windows, builtin())
+    measured = Measured(server)
+    measured.history(0.0)
+    measured.idle(0.0)
+    measured.pods("team", 0.0)
+    assert len(asked) > 50
+    assert all("cluster" in labels for query in asked for _, labels in selectors(query))
 
 
 def test_without_any_use_there_is_nothing_to_assess(tmp_path: Path) -> None:

@@ -177,6 +177,16 @@ def test_bad_numbers_are_samples_that_did_not_come() -> None:
     assert fleet.learned[:, 0].tolist() == [8.0, 8.0, 8.0, 8.0, 4.0]
 
 
+@pytest.mark.parametrize(("before", "after", "left"), [(5e-324, 8.0, 8.0), (8.0, 5e-324, 0.0), (0.0, 8.0, 8.0)])
+def test_a_request_may_change_from_or_to_next_to_nothing(before: float, after: float, left: float) -> None:
+    """How many times as large it becomes is asked by nobody, and may be more than there are numbers for."""
+    fleet = NodeEstimates(1)
+    slot = fleet.add(fleet.add_node(), np.array([before]))
+    with np.errstate(all="raise", under="ignore"):
+        fleet.resize(slot, np.array([after]))
+    assert fleet.pods.cells[Measure.RESIDUAL, 0, slot] == left
+
+
 def test_kinds_without_samples_count_at_their_requests() -> None:
     """That is how GPUs are never overcommitted."""
     fleet = NodeEstimates(2)

@@ -148,8 +148,24 @@ def test_a_size_with_few_starts_borrows_from_its_queue() -> None:
     for number in range(FEWEST):
         log.wait(f"s{number}", "q", "small", 1, None, 10.0 * number + 1)
         log.start(f"s{number}", "q", 10.0 * number + 6)
-    assert known(log.next("q", "large", 1, 200.0)).high > 0
-    assert isinstance(log.next("other", "large", 1, 200.0), str)
+    assert known(log.next("q", "large", 1)).high > 0
+    assert isinstance(log.next("other", "large", 1), str)
+
+
+def test_what_is_told_of_the_next_app_changes_only_when_its_queue_moves() -> None:
+    """An app that comes, or starts, is news to whoever comes next; the same told again is none."""
+    log = ForecastLog()
+    log.start("first", "q", 0.0)
+    for number in range(FEWEST):
+        log.wait(f"s{number}", "q", "small", 1, None, 10.0 * number + 1)
+        log.start(f"s{number}", "q", 10.0 * number + 6)
+    told, moved = log.next("q", "small", 2), log.moved["q"]
+    log.start("s0", "q", 500.0)
+    assert (log.next("q", "small", 2), log.moved["q"]) == (told, moved)
+    log.wait("late", "q", "small", 1, None, 600.0)
+    log.wait("late", "q", "small", 1, None, 700.0)
+    assert log.moved["q"] == 600.0
+    assert known(log.next("q", "small", 2)).middle > known(told).middle
 
 
 def test_coverage_of_nothing_is_nothing() -> None:

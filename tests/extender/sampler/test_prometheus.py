@@ -27,6 +27,7 @@ pytestmark = pytest.mark.skipif(BINARY is None, reason="prometheus is not instal
 
 PATIENCE = 60.0
 # What a tenant's own target says of the node that its label names, and of a pod that is not its own.
+OURS = {"cluster": "ours"}
 FORGED = 'node_memory_working_set_bytes 6e10\npod_memory_working_set_bytes{namespace="batch",pod="p"} 5e10\n'
 
 
@@ -66,7 +67,7 @@ def kubelet() -> Iterator[tuple[Kubelet, int]]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             """One scrape."""
-            body = (FORGED if self.path == "/tenant" else state.text()).encode()
+            body = (FORGED if self.path in ("/tenant", "/kubernetes-nodes") else state.text()).encode()
             self.send_response(500 if state.broken else 200)
             self.send_header("Content-Type", "text/plain; version=0.0.4")
             self.send_header("Content-Length", str(len(body)))
@@ -86,13 +87,21 @@ def kubelet() -> Iterator[tuple[Kubelet, int]]:
 
 @pytest.fixture(scope="module")
 def prometheus(kubelet: tuple[Kubelet, int], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A Prometheus that scrapes the exporter twice over (two jobs, one node), every second, and a tenant's own."""
+    """A Prometheus that scrapes the exporter twice over (two jobs, one node), every second, and a tenant's own.
+
+    It also scrapes another cluster, whose node and pod are called as ours are.
+    """
     folder = tmp_path_factory.mktemp("prometheus")
     target = f"127.0.0.1:{kubelet[1]}"
     jobs = "".join(
         f"- job_name: {name}\n  metrics_path: /{name}\n"
-        f"  static_configs:\n  - targets: ['{target}']\n    labels: {{node: n1}}\n"
-        for name in ("kubelet", "kubelet-resource", "tenant")
+        f"  static_configs:\n  - targets: ['{target}']\n    labels: {{node: n1, cluster: {cluster}}}\n"
+        for name, cluster in (
+            ("kubelet", "ours"),
+            ("kubelet-resource", "ours"),
+            ("tenant", "ours"),
+            ("kubernetes-nodes", "other"),
+        )
     )
     (folder / "prometheus.yml").write_text(f"global: {{scrape_interval: 1s}}\nscrape_configs:\n{jobs}")
     port = free_port()
@@ -137,7 +146,7 @@ def until(condition: Callable[[], bool]) -> None:
 @pytest.fixture
 def made(prometheus: str) -> Iterator[World]:
     """A world whose heartbeat asks that Prometheus."""
-    settings = Prometheus(url=prometheus, window=5)
+    settings = Prometheus(url=prometheus, window=5, matchers=OURS)
     found = world(objects.node("n1"))
     found.show(objects.pod("p", node="n1", phase="Running", status=objects.running()))
     client = VectorClient(settings)
@@ -159,7 +168,10 @@ def beat(made: World) -> dict[str, float]:
 
 
 def test_use_and_time_arrive(made: World, kubelet: tuple[Kubelet, int]) -> None:
-    """Two cores and 4 GiB, measured a moment ago; the double scrape counts once, the tenant's target never."""
+    """Two cores and 4 GiB, measured a moment ago; the double scrape counts once, the tenant's target never.
+
+    Nor does the other cluster.
+    """
     until(lambda: abs(beat(made)["used"] - kubelet[0].rate) < 0.5)
     memory = made.get("/v1/nodes/n1")["resources"]["memory"]
     assert memory["used"] == kubelet[0].memory
@@ -180,6 +192,19 @@ def test_the_pod_s_own_use_arrives(made: World) -> None:
 
     until(lambda: abs(measured()[0] - 0.5) < 0.2)
     assert measured()[1] == 2**29
+
+
+def test_without_matchers_two_clusters_of_one_prometheus_are_mixed_up(made: World, prometheus: str) -> None:
+    """The node of the other cluster that has the same name uses more, and the larger counts."""
+    until(lambda: abs(beat(made)["used"] - 2.0) < 0.5)
+    used = {}
+    for matchers in ({}, OURS):
+        settings = Prometheus(url=prometheus, matchers=matchers)
+        client = VectorClient(settings)
+        answer = client.query(queries(settings)["node_memory"])
+        used[len(matchers)] = max(float(each.value[1]) for each in answer.series())
+        client.close()
+    assert used == {0: 6e10, 1: 4.0 * 2**30}
 
 
 def test_a_counter_that_begins_anew_is_survived(made: World, kubelet: tuple[Kubelet, int]) -> None:

@@ -4,9 +4,10 @@ import pytest
 
 from slackwater_cluster import names
 from slackwater_cluster.customresources import ReservationPoolSpec
-from slackwater_operator.cache.phases import Accuracy
+from slackwater_operator.cache.phases import Accuracy, EndedSlots
 from slackwater_operator.cache.pools import bounds, demand, restored
 from support.fakes.cluster import enforcing, node
+from support.fakes.loop import release_loop, turn
 
 
 @pytest.mark.parametrize(
@@ -83,3 +84,41 @@ def test_accuracy_compares_what_came_with_what_was_said() -> None:
     assert accuracy.count == 0
     accuracy.settle(1.0, base=11.0)
     assert (accuracy.count, accuracy.mean) == (1, 3.0)
+
+
+def test_where_nothing_was_said_and_nothing_came_nothing_is_learned() -> None:
+    """An idle hour makes earlier forecasts no better, and moves no number."""
+    accuracy = Accuracy(mean=3.0, count=1)
+    accuracy.predict(0.0, 1.0, 0.0, base=10.0)
+    accuracy.settle(2.0, base=10.0)
+    assert (accuracy.count, accuracy.mean) == (1, 3.0)
+
+
+def test_slots_of_tasks_that_ended_stay_counted_when_their_app_is_gone() -> None:
+    """Two tasks of half a slot, one more after its pod is deleted; then the app goes, and comes again."""
+    ended = EndedSlots()
+    for tasks, finished in (([("a", 0.5)], 2), ([("a", 0.0)], 3), ([], 0), ([("a", 0.5)], 1)):
+        ended.count(tasks, {"a": finished})
+    assert ended.total == 2.0
+
+
+def test_forecasts_of_a_pool_are_judged_by_its_own_tasks() -> None:
+    """Tasks of another queue end, and their pods are deleted: a pool that forecast nothing was right."""
+    world = enforcing(node("a", cpu=64))
+    world.namespace("other")
+    world.configure("AdmissionQueue", "default")
+    world.configure("AdmissionQueue", "other", namespaces=["other"])
+    world.configure("ReservationPool", "pool", queue="default")
+    made = release_loop(world)
+    world.create("idle-0", app="idle", cpu=1)
+    pods = [world.create(f"w{number}", app="work", namespace="other", cpu=1) for number in range(20)]
+    turn(made, world, 5)
+    world.finish(*(pod.uid for pod in pods))
+    turn(made, world, 5)
+    world.delete(*(world.pods[pod.uid] for pod in pods))
+    turn(made, world, 5)
+    state = world.cache.queues.pool_states["pool"]
+    assert (state.accuracy.mean, state.ended.total) == (0.0, 0.0)
+    world.finish(*(pod.uid for pod in world.pods.values() if pod.node))
+    turn(made, world, 5)
+    assert state.ended.total > 0

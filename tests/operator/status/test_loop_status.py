@@ -162,6 +162,32 @@ def test_apps_that_wait_are_told_when_they_start_once_enough_have() -> None:
     assert status["nextLarge"]["source"] == "pace"
 
 
+def test_a_queue_in_which_nothing_happens_is_written_once() -> None:
+    """Apps have started at a pace and one waits for ever: what is told of the next one does not move with the clock.
+
+    Nor does what is told of the queue's pool, and of how good its forecasts were.
+    """
+    world = enforcing(node("a", cpu=8))
+    world.configure("AdmissionQueue", "default")
+    world.configure("ReservationPool", "pool", queue="default")
+    made = release_loop(world, track_seconds=1)
+    seen(made, "AdmissionQueue", "default")
+    seen(made, "ReservationPool", "pool")
+    for number in range(13):
+        world.create(f"solo-{number:02}", app=f"solo-{number:02}", cpu=8)
+    for _ in range(12):
+        turn(made, world, 2)
+        world.finish(*[pod.uid for pod in world.pods.values() if pod.node and not pod.done])
+        turn(made, world, 3)
+    world.create("waits-0", app="waits", cpu=8)
+    turn(made, world, 20)
+    paths = ("/admissionqueues/default/status", "/reservationpools/pool/status")
+    before = [written(world, path) for path in paths]
+    assert any("pace" in str(body) for body in before[0])
+    turn(made, world, 60)
+    assert [written(world, path)[len(said) :] for path, said in zip(paths, before, strict=True)] == [[], []]
+
+
 def test_reclaim_without_usage_is_warned_about() -> None:
     """The policy asks for learning, and nobody tells what pods use."""
     world = enforcing(node("a"))
