@@ -99,5 +99,7 @@ class PodAsk:
     rank: int = 0
     # Bytes of input by the name of the node that holds them (paper 003).
     inputs: tuple[tuple[str, float], ...] = ()
+    # Whether nobody knows that it keeps to the memory it asks for: then it goes where most of it stays free.
+    unproven: bool = False
     # Rows of the table this pod may use (its node selector and tolerations); None means any.
     allowed: NDArray[np.bool_] | None = None

@@ -95,6 +95,10 @@ class Peaks:
         """The id of an app that has one, else that of pods without an app."""
         return self._ids.get(app, NO_APP)
 
+    def seen(self, app: str) -> bool:
+        """Whether a pod of the app has told anything yet."""
+        return bool(self._seen[self.find(app)])
+
     def learn(self, apps: NDArray[np.intp], peaks: Floats, ramps: Floats) -> None:
         """Take in pods, one per row: their app, peak and the age at which it was reached."""
         told = np.array([finite_array("peak", peaks), finite_array("ramp", ramps)])

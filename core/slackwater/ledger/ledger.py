@@ -117,7 +117,9 @@ class Ledger:
 
     def start(self, uid: str, at: float) -> None:
         """The pod's container runs since `at` (the clock of sample timestamps)."""
-        held = self._known(uid)
+        held = self.claim(uid)
+        if held is None:
+            raise UnknownName("uid", uid, ["a pod that was placed or put before"])
         claim = held.running(finite("started", at))
         if held.started is not None or uid in self._expiry:
             self.put(claim)
@@ -154,12 +156,13 @@ class Ledger:
         """A kubelet ended the pod because memory ran out: its app is expected to use twice what it declares.
 
         Often it is gone before a sample has seen what it used. Which of an app's pods a kubelet chooses is chance, so
-        that the app is remembered, too.
+        that the app is remembered, too. All of it counts at once: its likes may come again within a second.
         """
         if claim.managed and claim.app:
             self._outgrown(claim)
-            nothing = np.zeros(len(claim.charged))
-            self._intake.outgrown(self._intake.peaks.identify(app_key(claim)), nothing)
+            self._intake.outgrown(self._intake.peaks.identify(app_key(claim)), np.zeros(len(claim.charged)))
+        self._intake.exhausted(self._nodes.index.get(claim.node, NOWHERE))
+        self._rooms.touch_all()
 
     def _outgrown(self, claim: PodClaim) -> None:
         """Pods of its app and size are expected to use twice what they declare."""
@@ -172,6 +175,10 @@ class Ledger:
             return declared
         peak, _ = peaks.expected(peaks.find(oom_key(claim, self.terms.kinds)))
         return np.where(self._rooms.strict, np.maximum(declared, peak), declared)
+
+    def unknown(self, claim: PodClaim) -> bool:
+        """Whether nobody has seen yet what a pod of this one's app and size uses."""
+        return not self._intake.peaks.seen(usage_key(claim, self.terms.kinds))
 
     def killed(self, claim: PodClaim) -> bool:
         """Whether a kubelet ended a pod of this one's app because memory ran out."""
@@ -320,12 +327,6 @@ class Ledger:
 
     # ---- inside
 
-    def _known(self, uid: str) -> PodClaim:
-        claim = self.claim(uid)
-        if claim is None:
-            raise UnknownName("uid", uid, ["a pod that was placed or put before"])
-        return claim
-
     def _usage_id(self, claim: PodClaim) -> int:
         """The id of those that the pod's use is learned with."""
         return self._intake.peaks.identify(usage_key(claim, self.terms.kinds))
@@ -390,8 +391,7 @@ class Ledger:
 
     def _forget_homeless(self, claim: PodClaim) -> None:
         """The pod waits no longer for the node that it names to be known."""
-        waiting = self._homeless.get(claim.node)
-        if waiting is not None:
+        if waiting := self._homeless.get(claim.node):
             waiting.discard(claim.uid)
             if not waiting:
                 del self._homeless[claim.node]

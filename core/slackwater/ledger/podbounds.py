@@ -53,6 +53,10 @@ class PodBounds:
             self._estimates.guard(slots, floors, caps, held if anew else None)
             self._pods.changed[slots] = floors.any(axis=0)
 
+    def refresh(self) -> None:
+        """The same between samples, for all pods of apps that have learned."""
+        self.guard(np.zeros(0, np.intp), anew=False)
+
     def _bounds(self, slots: Slots) -> tuple[Floats, Floats]:
         """Floors and caps of some pods, kind × pod."""
         apps = self._pods.apps[slots]

@@ -21,6 +21,7 @@ import numpy as np
 from slackwater.estimation.growth import Growth
 from slackwater.estimation.margins import COMPRESSIBLE
 from slackwater.estimation.peaks import Peaks
+from slackwater.estimation.podmatrix import NOWHERE
 from slackwater.estimation.staleness import Staleness
 from slackwater.estimation.vectorized import Measure, NodeEstimates
 from slackwater.ledger.learnedstate import Learned, LearnedRisk, collect, restore
@@ -196,6 +197,13 @@ class SampleIntake:
         peaks, _ = self.peaks.expected(app)
         peak = np.where(self._strict, np.maximum(peaks, OUTGROWN * declared), peaks)
         self.peaks.learn_for_life(app, peak, self._strict)
+
+    def exhausted(self, row: int) -> None:
+        """The memory of a node ran out: until the next sample all of it counts as used, if any is measured."""
+        self.bounds.refresh()
+        if row != NOWHERE:
+            full = np.where(self._strict & self._estimates.primed[row], self._nodes[row].allocatable, 0.0)
+            np.maximum(self._estimates.used[row], full, out=self._estimates.used[row])
 
     def outgrows(self, slot: int, declared: Floats) -> bool:
         """Whether a pod was last seen to use more of a strict kind than it declares, and to grow."""

@@ -17,8 +17,8 @@ from slackwater.network.arrivals import Arrivals, Inputs
 from slackwater.ordering.fitness import weights
 from slackwater.ordering.preference import nm
 from slackwater.placement.filter import Residual
-from slackwater.placement.score import HALVES, Weights, lateness
-from slackwater.resources import needed
+from slackwater.placement.score import HALVES, Weights, crowding, lateness
+from slackwater.resources import MEMORY, needed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 LATEST = 1e3  # times the spread: what no bandwidth reaches
+STEEP = 1e4  # times what lacks of a node's memory: more than fitness can make good for
 TIE = 1e-6  # what only breaks ties counts so much
 
 
@@ -39,6 +40,7 @@ class PodShape:
     usable: NDArray[np.bool_]  # open and allowed nodes
     inputs: Inputs = ()  # what it reads from where (paper 003); nothing: fitness alone decides
     balance: Weights = HALVES
+    unproven: bool = False  # nobody knows that it keeps to the memory it asks for
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,9 @@ class BestNodes:
         self._keys: NDArray[np.float64] = self._fitness  # a copy of its own once a shape has T_in
         self._slope = np.ones(width)
         self._bias: NDArray[np.float64] | None = None
+        self._memory = table.kinds.index(MEMORY) if MEMORY in table.kinds else None
+        self._offered = np.zeros(nodes) if self._memory is None else table.total[:, self._memory]  # of memory
+        self._unproven = np.zeros(width, np.bool_)
         self._inner = np.zeros((width, blocks), dtype=np.intp)  # best column inside each block
         self._peaks = np.full((width, blocks), -np.inf)  # and its key
         self._slots = np.arange(width)
@@ -143,9 +148,18 @@ class BestNodes:
         column[:] = np.where(gone, -np.inf, fitted)
         keys = self._keys[block]
         if self._bias is not None:
-            keys[:, inner] = np.where(gone, -np.inf, self._slope * fitted + self._bias[block, :, inner])
+            key = self._slope * fitted + self._bias[block, :, inner] - self._crowding(slice(None), row)
+            keys[:, inner] = np.where(gone, -np.inf, key)
         self._inner[:, block] = keys.argmax(axis=1)
         self._peaks[:, block] = keys.max(axis=1)
+
+    def _crowding(self, slot: int | slice, row: int | slice) -> NDArray[np.float64] | float:
+        """What unproven shapes lose by nodes, or a node, of which less than half of the memory would stay free."""
+        unproven, kind = self._unproven[slot], self._memory
+        if kind is None or not unproven.any():
+            return 0.0
+        crowded = crowding(self._left[kind, row], self._declared[slot, kind], self._offered[row])
+        return STEEP * unproven * crowded
 
     def _send(self, shape: PodShape, row: int, block: int, inner: int) -> None:
         """What the pod reads is on its way to its node: whoever reads over the same links gets there later."""
@@ -176,10 +190,12 @@ class BestNodes:
     def _load_keys(self, slot: int, shape: PodShape, fitted: NDArray[np.float64], usable: NDArray[np.bool_]) -> None:
         """Key = w_F·nm(F) + w_N·(1 − nm(T_in)) (paper 003), with the spread of F as it was when the shape came in.
 
-        Freezing the spread keeps the key of an unchanged node unchanged; without T_in the key is F itself.
+        Freezing the spread keeps the key of an unchanged node unchanged; without T_in the key is F itself. Of shapes
+        that are unproven it is less where a node would be crowded.
         """
         reads = bool(shape.inputs) and self._arrivals is not None
-        if not reads and self._bias is None:
+        self._unproven[slot] = shape.unproven
+        if not (reads or shape.unproven) and self._bias is None:
             return
         if self._bias is None:
             self._bias, self._keys = np.zeros_like(self._fitness), self._fitness.copy()
@@ -197,6 +213,7 @@ class BestNodes:
         self._write(self._bias, slot, bias)
         keys = np.full(len(fitted), -np.inf)
         keys[usable] = slope * fitted[usable] + bias[usable]
+        keys -= self._crowding(slot, slice(None))
         self._write(self._keys, slot, keys)
 
     def _write(self, matrix: NDArray[np.float64], slot: int, values: NDArray[np.float64]) -> None:

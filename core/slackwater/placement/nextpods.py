@@ -48,7 +48,7 @@ class ShapeIndex:
         reads = not ask.driver and self._arrivals is not None and self._arrivals.reads(ask.inputs)
         mask = None if ask.allowed is None else ask.allowed.tobytes()
         inputs, balance = (ask.inputs, self._weights(ask)) if reads else ((), HALVES)
-        key = (ask.declared, ask.native, mask, inputs, balance)
+        key = (ask.declared, ask.native, mask, inputs, balance, ask.unproven)
         if key not in self._known:
             self._known[key] = self._made(ask, inputs, balance)
         return self._known[key]
@@ -67,6 +67,7 @@ class ShapeIndex:
             usable=self._table.open & allowed(ask, self._table),
             inputs=inputs,
             balance=balance,
+            unproven=ask.unproven,
         )
 
 

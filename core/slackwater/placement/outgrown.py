@@ -3,7 +3,8 @@
 Expected use is what the ledger learned of other pods of the app (`Ledger.expected`). As long as none was killed for it,
 such a pod goes where there is room for what it is expected to use, if anywhere is. Once one was killed, it waits for
 such room while some node could have it: once the tasks there have ended, also one that it should leave to others, also
-one whose taint passes. Where no node ever could, it goes by what it declares, as with any scheduler.
+one whose taint passes. Where no node ever could, it goes by what it declares, as with any scheduler, and like a pod of
+which nothing is known (`score.crowding`).
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def widened(
     for reach, now in hopes:
         if (could if reach is None else could & reach).any():
             return replace(ask, declared=tuple(expected.tolist()), allowed=now)
-    return ask
+    return replace(ask, unproven=True)
 
 
 def _holds(table: NodeTable, expected: Floats, ask: PodAsk) -> NDArray[np.bool_]:

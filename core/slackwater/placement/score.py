@@ -2,6 +2,9 @@
 
 Fitness packs, incoming-data time keeps a pod near its input; two weights settle between them. Drivers move little
 data and live long, so for them only fitness counts.
+
+Of pods that nobody knows to keep to the memory they ask for, none is packed so densely that a use of twice as much
+would kill: nodes of which half of the memory stays free come first, then those of which most does.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from slackwater.errors import BadNumber, InvalidInput
 from slackwater.ordering.fitness import demand, over_nodes
 from slackwater.ordering.preference import nm
 from slackwater.placement.filter import Fit
+from slackwater.resources import MEMORY
 from slackwater.validation import TOLERANCE, fraction
 
 if TYPE_CHECKING:
@@ -22,7 +26,10 @@ if TYPE_CHECKING:
 
     from slackwater.nodetable import NodeColumns, NodeTable, PodAsk
 
+    Floats = NDArray[np.float64]
+
 TOP = 10  # the highest score an extender may give
+SPARE = 0.5  # of a node's memory: while it is free, everybody there may use twice what is counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +62,29 @@ def score(
     points = np.zeros(len(table), dtype=np.int16)
     request = demand("declared", ask.declared, table.kinds)
     fitted = over_nodes(request, table.room, table.total)[rows]
+    if ask.unproven and MEMORY in table.kinds:
+        memory = table.kinds.index(MEMORY)
+        fitted = _spread(fitted, crowding(table.room[rows, memory], request[memory], table.total[rows, memory]))
     points[rows] = blend(fitted, _seconds(incoming, rows, len(table)), FITNESS_ONLY if ask.driver else balance)
     return points
+
+
+def crowding(left: Floats | float, asked: Floats | float, total: Floats | float) -> Floats:
+    """How much of a node's memory, as a share, lacks to half of it being free beside a pod; 0 where nothing does."""
+    offered = np.maximum(total, TOLERANCE)  # a node without memory takes nobody who asks for some
+    lack: Floats = np.maximum(0.0, SPARE - (left - asked) / offered)
+    return lack
+
+
+def _spread(fitted: Floats, crowded: Floats) -> Floats:
+    """In place of fitness: nodes that nothing lacks by fitness, from 0 to 1; below them the others by what lacks."""
+    spacious = crowded <= TOLERANCE
+    if spacious.all():
+        return fitted
+    ordered = -crowded / SPARE
+    if spacious.any():
+        ordered[spacious] = nm(fitted[spacious], equal=1.0)
+    return ordered
 
 
 def blend(

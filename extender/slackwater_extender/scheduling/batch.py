@@ -160,7 +160,7 @@ class Placer:
             key, selected = (id(each.pod.constraints), each.ask.selection), selections.get(each.ask.selection)
             if key not in masks:
                 masks[key] = common(facts.allowed[key[0]], selected, vacant)
-            prepared = each.prepared(table, masks[key], facts.inputs[each.uid])
+            prepared = each.prepared(table, masks[key], facts.inputs[each.uid], unproven=each.uid in facts.unknown)
             if (outgrown := facts.outgrown.get(each.uid)) is not None:
                 prospect = facts.prospect(each, table, masks[key], selected) if outgrown.killed else None
                 prepared = widened(table, prepared, outgrown.expected, outgrown.more, prospect)
@@ -178,7 +178,10 @@ class Placer:
                     if key not in facts.allowed:
                         facts.allowed[key] = self.cache.allowed(each.pod.constraints, table)
                     facts.inputs[each.uid] = () if each.driver else self.cache.outputs.inputs(each.pod, each.app)
-                    if same and (outgrown := self._outgrown(each.pod)) is not None:
+                    claim = self.cache.claim(each.pod)
+                    if self.cache.ledger.unknown(claim):
+                        facts.unknown.add(each.uid)
+                    if same and (outgrown := self._outgrown(claim)) is not None:
                         facts.outgrown[each.uid] = outgrown
                         if outgrown.killed and key not in facts.in_time:
                             facts.in_time[key] = self.cache.allowed(in_time(each.pod.constraints), table)
@@ -186,8 +189,7 @@ class Placer:
                     facts.left = self.cache.ledger.without_tasks()
         return facts
 
-    def _outgrown(self, pod: PodRecord) -> _Outgrown | None:
-        claim = self.cache.claim(pod)
+    def _outgrown(self, claim: PodClaim) -> _Outgrown | None:
         expected = self.cache.ledger.expected(claim)
         more = excess(claim.charged, expected)
         return _Outgrown(expected, more, self.cache.ledger.killed(claim)) if more.any() else None
@@ -274,7 +276,9 @@ class _Wanted:
     def uid(self) -> str:
         return self.pod.uid
 
-    def prepared(self, table: NodeTable, allowed: np.ndarray | None, inputs: Inputs) -> PodAsk:
+    def prepared(
+        self, table: NodeTable, allowed: np.ndarray | None, inputs: Inputs, *, unproven: bool = False
+    ) -> PodAsk:
         """The pod as the core wants it."""
         return PodAsk(
             uid=self.pod.uid,
@@ -287,6 +291,7 @@ class _Wanted:
             submitted=self.ask.submitted or self.pod.created,
             rank=self.ask.rank,
             inputs=inputs,
+            unproven=unproven,
             allowed=self.narrowed(table, allowed),
         )
 
@@ -310,6 +315,7 @@ class _Facts:
 
     allowed: dict[int, np.ndarray | None] = field(default_factory=dict)  # by constraints: the rows they accept
     inputs: dict[str, Inputs] = field(default_factory=dict)  # by uid, as all below
+    unknown: set[str] = field(default_factory=set)  # of whose likes nobody has seen what they use
     outgrown: dict[str, _Outgrown] = field(default_factory=dict)
     in_time: dict[int, np.ndarray | None] = field(default_factory=dict)  # by constraints, for those killed before
     left: np.ndarray | None = None  # what tasks find on each node once the tasks there have ended, if somebody asks

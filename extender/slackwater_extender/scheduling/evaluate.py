@@ -6,7 +6,7 @@ Held under the lock of the cache: what is read and what is placed belong to one 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from operator import lt
 from typing import TYPE_CHECKING
@@ -250,6 +250,7 @@ def _points(
         return np.where(fit.fits, TOP, 0).astype(np.int16)
     inputs = () if case.driver else cache.outputs.inputs(case.pod, case.app)
     seconds = cache.arrivals(whole, [case.pod.uid]).seconds(inputs, rows) if inputs else None
+    ask = replace(ask, unproven=cache.ledger.unknown(cache.claim(case.pod)))
     return score(table, ask, fit, incoming=seconds, balance=conversion.weights(case.policy))
 
 

@@ -177,6 +177,48 @@ def test_pods_like_an_evicted_pod_are_charged_what_it_may_have_used() -> None:
     assert ledger.without_tasks().tolist() == [[16.0, 64.0]]
 
 
+def test_pods_like_an_evicted_pod_that_run_already_are_charged_as_much_at_once() -> None:
+    """World 2050193: until the next sample came, one after the other was put beside the one that runs, and killed."""
+    ledger = measured(ledger_with((1.0, 20.0), (1.0, 20.0)), (1.0, 1.0), (1.0, 1.0))
+    assert room(ledger)[1] > 24.0
+    evicted = ledger.remove("p1")
+    assert evicted is not None
+    ledger.evicted(evicted)
+    assert room(ledger)[1] <= 24.0
+
+
+def test_where_a_kubelet_evicts_the_floor_ends_until_the_next_sample() -> None:
+    """World 9067: pods fitted by request where memory had just run out, and were killed again and again."""
+    ledger = measured(ledger_with((1.0, 4.0)), (1.0, 4.0), system=(0.0, 46.0))
+    assert room(ledger)[1] == pytest.approx(60.0)
+    other = PodClaim("p", "n", (1.0, 2.0), (1.0, 2.0), Role.TASK, "other", ClaimState.BOUND, None)
+    ledger.evicted(other)
+    assert room(ledger)[1] == pytest.approx(6.0, abs=0.5)
+    measure(ledger, 1205.0, {"n": Sample(1205.0, (1.0, 50.0))}, {"p0": (1.0, 4.0)})
+    assert room(ledger, 1205.0)[1] == pytest.approx(60.0)
+
+
+def test_where_nothing_is_measured_an_eviction_leaves_the_floor_as_it_is() -> None:
+    """No sample would ever lift it; Kubernetes itself keeps pods away for a while."""
+    ledger = ledger_with((1.0, 4.0))
+    ledger.evicted(PodClaim("p", "n", (1.0, 2.0), (1.0, 2.0), Role.TASK, "other", ClaimState.BOUND, None))
+    ledger.evicted(PodClaim("p", "gone", (1.0, 2.0), (1.0, 2.0), Role.TASK, "other", ClaimState.BOUND, None))
+    assert room(ledger, 0.0)[1] == pytest.approx(60.0)
+
+
+def test_what_a_pod_uses_is_unknown_until_one_of_its_app_and_size_was_seen() -> None:
+    """Other sizes, drivers and other apps say nothing of it."""
+    ledger = ledger_with((1.0, 4.0))
+    claim = ledger.claim("p0")
+    assert claim is not None
+    assert ledger.unknown(claim)
+    measured(ledger, (1.0, 2.0))
+    assert not ledger.unknown(claim._replace(uid="next"))
+    assert ledger.unknown(claim._replace(declared=(1.0, 3.0)))
+    assert ledger.unknown(claim._replace(role=Role.DRIVER))
+    assert ledger.unknown(claim._replace(app="other"))
+
+
 def test_other_sizes_of_the_app_are_charged_what_they_declare() -> None:
     """Stages differ in size, and one that outgrows its request says nothing of another."""
     ledger = ledger_with()

@@ -55,6 +55,31 @@ def test_a_burst_of_equal_pods_spreads_over_equal_nodes(ordered: bool) -> None:
     assert Counter(found.values()) == {4: 50}
 
 
+@pytest.mark.parametrize("ordered", [False, True])
+def test_pods_of_which_nobody_knows_what_they_use_leave_half_of_the_memory_free(ordered: bool) -> None:
+    """World 50184: 47 tasks filled the small nodes, used twice what they ask for, and seven of them were killed."""
+    table = node_table([[4, 4], [4, 8], [32, 64]])
+    asks = [ask(f"pod-{i}", 0.5, 2, unproven=True) for i in range(9)]
+    assert nodes_of(place(table, in_order(asks) if ordered else asks)) == {"node-0": 1, "node-1": 2, "node-2": 6}
+    known = [replace(each, unproven=False) for each in asks]
+    assert nodes_of(place(table, in_order(known) if ordered else known)) == {"node-0": 2, "node-1": 4, "node-2": 3}
+
+
+def test_beyond_half_of_the_memory_they_fill_all_nodes_alike() -> None:
+    """None of them is filled to its brim while another has a third left; all that fits is placed."""
+    asks = [ask(f"pod-{i}", 0.5, 2, unproven=True) for i in range(16)]
+    assert nodes_of(place(node_table([[32, 16], [64, 32]]), asks[:12])) == {"node-0": 4, "node-1": 8}
+    assert nodes_of(place(node_table([[32, 16], [64, 32]]), asks[:15])) == {"node-0": 5, "node-1": 10}
+    assert nodes_of(place(node_table([[4, 16], [4, 16]]), asks)) == {"node-0": 8, "node-1": 8}
+
+
+def test_pods_that_are_known_are_packed_beside_those_that_are_not() -> None:
+    """Each by its own rule, in one batch: the known one has the small node."""
+    asks = [ask("known", 1, 3, group="a"), ask("new", 1, 3, group="b", unproven=True)]
+    found = place(node_table([[4, 4], [32, 64]]), asks)
+    assert [outcome.node for outcome in found if isinstance(outcome, Placement)] == ["node-0", "node-1"]
+
+
 def arrivals(*bandwidth: float) -> Arrivals:
     """Links of so many bytes per second on which nothing flows."""
     return Arrivals({f"node-{i}": i for i in range(len(bandwidth))}, np.array(bandwidth), np.zeros(len(bandwidth)))

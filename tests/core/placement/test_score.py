@@ -56,6 +56,26 @@ def test_an_unreachable_node_is_worst_and_does_not_flatten_the_others() -> None:
     assert scored(node_table([[4, 4]] * 2), ask("pod", 1, 1), np.array([INF, INF])) == [10, 10]
 
 
+def test_a_pod_of_which_nobody_knows_what_it_uses_goes_first_where_half_of_the_memory_stays_free() -> None:
+    """World 50184: on the smallest nodes that hold what tasks ask for, those that used twice as much were killed."""
+    table = node_table([[1, 4], [4, 16], [16, 32]])
+    assert scored(table, ask("pod", 1, 3)) == [10, 6, 5]
+    assert scored(table, ask("pod", 1, 3, unproven=True)) == [5, 10, 7]
+
+
+def test_where_half_of_no_memory_stays_free_it_goes_where_most_does() -> None:
+    """As the stock scheduler spreads; fitness would take the smallest node again."""
+    table = node_table([[4, 4], [8, 6], [8, 7]], total=[[4, 8], [8, 16], [8, 32]])
+    assert scored(table, ask("pod", 1, 2)) == [10, 6, 5]
+    assert scored(table, ask("pod", 1, 2, unproven=True)) == [10, 10, 5]
+
+
+def test_where_memory_is_not_counted_fitness_alone_decides() -> None:
+    """There is nothing that could be left free."""
+    table = node_table([[1.0], [4.0]], kinds=("cpu",))
+    assert scored(table, ask("pod", 1.0, unproven=True)) == scored(table, ask("pod", 1.0))
+
+
 def test_the_shortlist_is_by_score_and_then_by_row() -> None:
     """Stable, and only nodes that fit."""
     table = node_table([[2, 2], [4, 4], [0, 0], [4, 4]], total=[[4, 4]] * 4)

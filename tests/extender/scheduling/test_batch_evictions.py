@@ -51,6 +51,18 @@ def test_pods_that_were_evicted_before_the_extender_saw_them_are_long_past() -> 
     assert ask(made, "again")["placed"][0]["node"] == "small"
 
 
+def test_pods_of_which_nobody_knows_what_they_use_leave_half_of_the_memory_free() -> None:
+    """World 50184: a gang was packed onto the smallest nodes that hold it, and killed there."""
+    made = world(objects.node("small", memory="8Gi"), objects.node("large", memory="64Gi"))
+    made.sample({"small": (0.0, 0.0), "large": (0.0, 0.0)})
+    made.show(task("first", "5Gi"))
+    assert ask(made, "first")["placed"][0]["node"] == "large"
+    second = task("second", "5Gi")
+    made.show(second)
+    assert made.filter(second, "small", "large")["NodeNames"] == ["large", "small"]
+    assert made.prioritize(second, "small", "large") == {"small": 5, "large": 10}
+
+
 def test_pods_like_an_evicted_pod_go_where_there_is_room_for_twice_as_much() -> None:
     """Seed 129: they were put on the small node again and again, and killed there each time."""
     made = world(objects.node("small", memory="8Gi"), objects.node("large", memory="32Gi"))

@@ -78,5 +78,6 @@ class SlackwaterOnKubernetes(Gatekept):
             alignment=release.alignment,
             submitted=release.submitted,
             rank=rank,
+            unproven=self.gate.books.unknown(self.gate.requests[release.group.key]),
             allowed=~np.isin(table.names, release.avoid) if release.avoid else None,
         )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from slackwater.nodetable import NodeTable
     from slackwater_simulator.policies.slackwater.options import Parts
     from slackwater_simulator.worlds.yarn.interface import World
-    from slackwater_simulator.worlds.yarn.model import Container
+    from slackwater_simulator.worlds.yarn.model import Container, Request
 
     Floats = NDArray[np.float64]
     Shape = tuple[float, ...]
@@ -53,13 +53,19 @@ class Books:
         request = container.request
         self._number += 1
         uid = self._uids[container] = str(self._number)
-        driver, node = request.driver, self._names[container.node]
-        role, ceiling = (Role.DRIVER, self._whole) if driver else (Role.TASK, self.ceiling)
-        app = f"{request.app.job.name or request.app.job.id}/{request.index}"
-        native = self.native(request.shape, driver)
-        self.ledger.put(PodClaim(uid, node, request.shape, native, role, app, ClaimState.BOUND, None, ceiling))
-        if driver:
+        self.ledger.put(self._claim(request, uid, self._names[container.node]))
+        if request.driver:
             self._crowd(container, -1)
+
+    def unknown(self, request: Request) -> bool:
+        """Whether nobody has seen yet what such a container uses."""
+        return self.ledger.unknown(self._claim(request))
+
+    def _claim(self, request: Request, uid: str = "", node: str = "") -> PodClaim:
+        role, ceiling = (Role.DRIVER, self._whole) if request.driver else (Role.TASK, self.ceiling)
+        app = f"{request.app.job.name or request.app.job.id}/{request.index}"
+        native = self.native(request.shape, request.driver)
+        return PodClaim(uid, node, request.shape, native, role, app, ClaimState.BOUND, None, ceiling)
 
     def start(self, container: Container) -> str | None:
         """Its process runs; under which uid, None for a container that is not held."""
