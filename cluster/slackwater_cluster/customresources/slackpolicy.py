@@ -79,7 +79,8 @@ class Estimation(Part):
         default=15,
         ge=0,
         le=1000,
-        description="A pod of an app whose pods are well known is charged at most what they used and this much more.",
+        description="A pod of an app whose pods are well known is charged at most what they used and this much more; "
+        "of memory as much of it as the allowance does not keep back already.",
     )
     heartbeat_seconds: float = Field(default=5, ge=1, le=300, description="The expected gap between samples.")
     stale_after_periods: int = Field(

@@ -2,8 +2,10 @@
 
 DRESS chooses jobs, HaSTE orders the pods of started jobs (conflict 001 × 004). Priority comes first, then the first
 task of an app whose driver runs and has none, then drivers, then (in a fair queue) the namespace that has least, then
-HaSTE's preference; equal in all of that, the earlier app. A driver without a task holds its room for nothing: were new
-drivers before it, they would take the room that it waits for, one after the other.
+HaSTE's preference; equal in all of that, the app whose tasks held least when the round began, then the earlier one. A
+driver without a task holds its room for nothing: were new drivers before it, they would take the room that it waits
+for, one after the other. Tasks of one app are alike in what they use: app after app would fill the nodes with memory
+first and with CPU later, and leave the long last tasks of whoever came last to the end (decision 0030).
 
 Fitness is taken against the queue's nodes as one large node, because which node it will be is decided at placement.
 """
@@ -18,7 +20,14 @@ import numpy as np
 
 from slackwater.cycle.drivernodes import ANYWHERE, Bars, DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.podline.candidates import Pick, ReleaseCandidate, RequestShape, is_first_task, shape_of
+from slackwater.cycle.podline.candidates import (
+    Pick,
+    ReleaseCandidate,
+    RequestShape,
+    is_first_task,
+    shape_of,
+    task_share,
+)
 from slackwater.cycle.podline.hurry import AppUrgency
 from slackwater.cycle.podline.sumroom import SumRoom
 from slackwater.cycle.snapshot import App, Order, Queue
@@ -38,7 +47,7 @@ LAST, DRIVER, FIRST_TASK = range(3)
 
 
 class ReleaseQueue:
-    """The candidates, a row each, in order of submission; `pick` takes one pod after the other.
+    """The candidates, a row each, whoever holds least and came first before the others; `pick` takes pod after pod.
 
     A round only takes: what no longer fits never fits again, so requests and rows that have closed stay closed until
     the pools lend what is left.
@@ -60,7 +69,8 @@ class ReleaseQueue:
     ) -> None:
         self._rooms, self._driver_nodes = rooms, driver_nodes
         self._spent = dict.fromkeys(Category, 0.0) if spent is None else spent  # slots picked, of each pool
-        self.rows = sorted(candidates, key=lambda c: (c.app.submitted, c.app.id, c.group.key))
+        held = {c.app.id: task_share(c.app, queue) if preference else 0.0 for c in candidates}
+        self.rows = sorted(candidates, key=lambda c: (held[c.app.id], c.app.submitted, c.app.id, c.group.key))
         self._alpha, self._preference = alpha, preference
         self._headroom = dict(headroom or dict.fromkeys(Category, math.inf))
         self._left = [c.pods for c in self.rows]
@@ -231,7 +241,7 @@ class ReleaseQueue:
         return bars.avoid(rooms.names, row), bars.spare(rooms.names, row)
 
     def _all_alike(self) -> bool:
-        """Whether preference cannot tell the rows apart, whatever is picked: the earliest goes first then."""
+        """Whether preference cannot tell the rows apart, whatever is picked: the first goes first then."""
         alike = len({shape.request for shape in self._requests}) <= 1 and not self._urgencies
         return alike and (self._alpha <= 0 or len(set(self._align)) <= 1)
 
@@ -320,7 +330,7 @@ class ReleaseQueue:
         fit = [fits[self._request_number[row]] for row in rows] if fits else []
         hurry = [self._urgency[row] for row in rows]
         align = [self._align[row] for row in rows] if self._alpha > 0 else []
-        # Rows stand in order of submission, so their numbers break ties.
+        # Rows stand in their order among equals, so their numbers break ties.
         return rows[winner(points_of_few(fit, hurry, align, self._alpha), rows) or 0]
 
     def _foremost(self, rows: Sequence[int], fits: Sequence[float]) -> int:

@@ -9,6 +9,9 @@ An estimator of risk takes the place of the fixed numbers by giving the ledger i
 
     0 ≤ allowance ≤ 1      peak ≥ 0 or None
 
+Both shares are for the same doubt, that pods come to use more than was seen of them, and it counts once (`left_of`):
+pods of known apps that fill a node may all outgrow their peaks by the margin before the node is full.
+
 It need not keep reservations safe: a pod that fits a node by declared requests alone has room there whatever the
 margins say (`ledger.room`).
 """
@@ -45,8 +48,15 @@ def fixed(
     found = []
     for kind in kinds:
         loose = kind in COMPRESSIBLE or kind not in measured
-        usual = Margin(1.0 if loose else allowance, peak, kind in COMPRESSIBLE and kind in measured)
+        kept = 1.0 if loose else allowance
+        usual = Margin(kept, left_of(peak, kept), kind in COMPRESSIBLE and kind in measured)
         margin = (given or {}).get(kind, usual)
         fraction(f"allowance of {kind}", margin.allowance)
         found.append(margin)
     return tuple(found)
+
+
+# Σ peak × (1 + margin) ≤ node  ⇔  Σ peak × (1 + margin) × allowance ≤ allowance × node
+def left_of(margin: float | None, allowance: float) -> float | None:
+    """The part of a margin on peaks that a share kept back of every node does not cover; None stays None."""
+    return None if margin is None else max(0.0, (1.0 + margin) * allowance - 1.0)

@@ -109,7 +109,8 @@ class LedgerConfig:
     # AR = allocatable × this (28 of 32 GB in the paper); of CPU, which is compressible, nothing is kept back.
     allowance: float = 0.875
     mode: Mode = Mode.CAPPED
-    # A pod of a well-known app is charged at most its app's peak and this share of it; None: requests are believed.
+    # A pod of a well-known app is charged at most its app's peak and this share of it, less what the allowance covers
+    # (`margins.left_of`); None: requests are believed.
     margin: float | None = MARGIN
     margins: Mapping[str, Margin] = field(default_factory=dict)  # by kind, in place of both of them
     heartbeat: float = HEARTBEAT

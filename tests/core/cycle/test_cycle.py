@@ -209,6 +209,17 @@ class TestOrder:
         assert released(decide(snapshot(*apps, preference=False))) == ["thin/task/0", "thin/task/1", "wide/task/0"]
 
     @pytest.mark.parametrize(
+        ("held", "preference", "first"),
+        [(2, True, "late"), (6, True, "early"), (8, True, "early"), (2, False, "early")],
+        ids=["less", "the same", "more", "without preference"],
+    )
+    def test_of_equals_the_app_goes_first_whose_tasks_hold_least(self, held: int, preference: bool, first: str) -> None:
+        """Tasks of one app use alike: side by side with others they fill nodes better than one app after the other."""
+        apps = running_app("early", 0, running=6, held=4), running_app("late", 5, running=held, held=4)
+        outcome = decide(snapshot(*apps, on=queue(16, free=2), preference=preference))
+        assert released(outcome) == [f"{first}/task/0", f"{first}/task/1"]
+
+    @pytest.mark.parametrize(
         ("held", "first"), [(2, ["mr/map/0", "mr/map/1"]), (0, ["mr/reduce/0", "mr/reduce/1"])], ids=["held", "all out"]
     )
     def test_waiting_stages_start_early_but_not_before_the_pods_they_wait_for(

@@ -115,7 +115,7 @@ def test_a_settled_pod_is_charged_by_its_own_peak() -> None:
     """One large brother does not make fifteen small ones look large."""
     uses = [(0.5, 2.0)] * 15 + [(0.5, 7.0)]
     mixed = measured(ledger_with(*[(1.0, 8.0)] * 16), *uses)
-    assert mixed.explain("n", 1200.0)["memory"].known == pytest.approx(15 * 2.0 * 1.15 + 8.0)
+    assert mixed.explain("n", 1200.0)["memory"].known == pytest.approx((15 * 2.0 + 7.0) * 1.15 * 0.875)
 
 
 def test_a_margin_given_for_a_kind_takes_the_place_of_the_fixed_one() -> None:

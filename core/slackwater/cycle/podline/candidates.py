@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from slackwater.cycle.snapshot import App, PodGroup
+from slackwater.cycle.snapshot import App, PodGroup, Queue
 from slackwater.pools.pools import Category
-from slackwater.resources import Resources
+from slackwater.resources import NOTHING, Resources
 
 
 class ReleaseCandidate(NamedTuple):
@@ -53,3 +53,12 @@ def shape_of(candidate: ReleaseCandidate) -> RequestShape:
     """What one pod of the group takes."""
     driver = candidate.app.id if candidate.group.driver else ""
     return RequestShape(candidate.group.request, candidate.slots, candidate.category, candidate.shape, driver)
+
+
+def task_share(app: App, queue: Queue) -> float:
+    """The dominant share of the queue that tasks of an app hold: those that run and those on their way."""
+    held = NOTHING
+    for group in app.groups:
+        if group.charged and not group.driver:
+            held = held + group.request * group.charged
+    return queue.fair_share(app.namespace, held) if held else 0.0
