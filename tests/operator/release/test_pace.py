@@ -142,9 +142,9 @@ def test_news_of_running_tasks_bring_no_round_of_their_own() -> None:
 
 
 async def still(asked: Sequence[float]) -> int:
-    """How many rounds there were once none has come for a while, however slow the machine is."""
+    """How many rounds there were once none has come for a while: a round rests four times as long as it took."""
     before, ticks = len(asked), 0
-    while ticks < 20:
+    while ticks < 80:
         await asyncio.sleep(SOON / 100)
         ticks = ticks + 1 if len(asked) == before else 0
         before = len(asked)
