@@ -48,6 +48,13 @@ def test_a_test_that_adds_no_branch_needs_no_tracer() -> None:
     assert unneeded(branches, Counter({"dear": 9, "second": 1, "third": 1, "known": 1})) == ["dear", "known"]
 
 
+def test_a_test_whose_branches_are_taken_by_those_chosen_after_it_needs_no_tracer() -> None:
+    """The first choice takes most for its time; two others are needed anyway, and take all that it does."""
+    one, two, three, four = (0, 1, 2), (0, 2, 3), (0, 3, 4), (0, 4, 5)
+    branches = {"first": {one, two}, "second": {one, three}, "third": {two, four}}
+    assert unneeded(branches, Counter({"first": 1, "second": 2, "third": 2})) == ["first"]
+
+
 def test_a_test_that_takes_no_branch_is_known_by_its_cost(tmp_path: Path) -> None:
     """One that only starts other programs is dear to trace as well."""
     with sqlite3.connect(tmp_path / "branches") as database:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import yaml
-
 from slackwater.errors import InvalidInput, UnknownName
 
 REMEDY = "write name=value, for example node_heartbeat=0.1 or capacity.user_limit_factor=2"
@@ -54,6 +52,8 @@ def parse_settings(pairs: list[str], policies: list[str]) -> dict[str, dict[str,
 
 
 def _pair(text: str) -> tuple[str, object]:
+    import yaml
+
     name, found, value = text.partition("=")
     if not found:
         raise InvalidInput("--set", f"{text!r} is not a setting", REMEDY)

@@ -12,7 +12,6 @@ from textwrap import wrap
 from typing import Annotated, Any, Generic, TypeVar
 
 import typer
-import yaml
 from rich.console import Console, JustifyMethod, OverflowMethod, RenderableType
 from rich.markup import escape
 from rich.table import Table
@@ -99,6 +98,8 @@ def data(found: object, output: Format) -> bool:
         return False
     found = jsonable(found)
     if output is Format.YAML:
+        import yaml
+
         typer.echo(yaml.safe_dump(found, sort_keys=False, allow_unicode=True).rstrip())
     elif output is Format.JSON:
         typer.echo(json.dumps(found, indent=2, ensure_ascii=False))

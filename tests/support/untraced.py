@@ -69,10 +69,23 @@ def unneeded(branches: dict[str, set[Branch]], costs: Counter[str]) -> list[str]
     """Tests that add no branch to what the others take."""
     rest = {name: taken for name, taken in branches.items() if name != TOGETHER}
     missing = set[Branch]().union(*rest.values()) - branches.get(TOGETHER, set())
+    chosen: dict[str, set[Branch]] = {TOGETHER: branches.get(TOGETHER, set())}
     while missing:
         best = max(rest, key=lambda name: len(rest[name] & missing) / max(costs[name], CHEAP))
-        missing -= rest.pop(best)
-    return sorted(rest)
+        missing -= rest[best]
+        chosen[best] = rest.pop(best)
+    return sorted([*rest, *_superseded(chosen, costs)])
+
+
+def _superseded(chosen: dict[str, set[Branch]], costs: Counter[str]) -> list[str]:
+    """Tests that were chosen early and add nothing beside those that were chosen later, the dearest first."""
+    taken = Counter(branch for each in chosen.values() for branch in each)
+    found = []
+    for name in sorted(chosen.keys() - {TOGETHER}, key=lambda name: -costs[name]):
+        if all(taken[branch] > 1 for branch in chosen[name]):
+            taken.subtract(chosen[name])
+            found.append(name)
+    return found
 
 
 def main() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -72,6 +71,8 @@ def labels(selector: str) -> dict[str, str]:
 
 def perform(workload: Workload, wish: Wish, output: Format) -> None:
     """Predict, play, compare, print."""
+    import asyncio
+
     from slackwater_lab.live.comparison import compare, summary
 
     quick = lighter(faster(workload, wish.scale), wish.burn)
