@@ -192,7 +192,7 @@ def _loaded(name: str, factory: str) -> object:
     except Exception as problem:  # noqa: BLE001 - a module of somebody else may fail in any way
         raise InvalidInput(
             f"policy {name}",
-            f"cannot be loaded: {problem or type(problem).__name__}",
+            f"cannot be loaded: {str(problem) or type(problem).__name__}",
             "write module:Class of a module that Python finds, without folder and .py",
         ) from problem
 

@@ -83,8 +83,9 @@ class Cluster:
         return tuple(sum(node.capacity[k] for node in self.nodes) for k in range(len(self.kinds)))
 
 
-def parse(spec: str) -> Cluster:
+def parse(spec: str | Path) -> Cluster:
     """Read a SPEC: a YAML file if there is one of that name, else the short form."""
+    spec = str(spec)
     if spec.endswith((".yaml", ".yml")):
         return _from_yaml(Path(spec))
     return _build(spec, [_short(part) for part in spec.split("+")])

@@ -20,8 +20,9 @@ from slackwater_simulator.workload.readers.source import SKIPPED
 from slackwater_simulator.workload.workload import Workload
 
 
-def load(text: str, *, seed: int = 0, skip_bad: bool = False) -> Workload:
+def load(text: str | Path, *, seed: int = 0, skip_bad: bool = False) -> Workload:
     """The workload behind a path or a generator's name. A trace without jobs is an error: there is nothing to play."""
+    text = str(text)
     workload = generate(text, seed=seed) if text.startswith(PREFIX) else _trace(text, seed, skip_bad)
     if not workload.jobs:
         raise InvalidInput("workload", f"{text} holds no job{_skips(workload)}", "give a trace with at least one job")
