@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slackwater.errors import InvalidInput
+from slackwater.validation import once
 from slackwater_simulator import simulation
 from slackwater_simulator.policies.registry import policies as list_policies
 from slackwater_simulator.reports.rows import full_row
@@ -106,7 +107,7 @@ def _names(policies: object) -> tuple[str, ...]:
     named = tuple(_name(policy) for policy in listed)
     if not named:
         raise InvalidInput("policies", "none is named", 'name at least one, for example policies=["slackwater"]')
-    simulation.once("policies", named)
+    once("policies", named)
     return named
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -10,6 +9,7 @@ from operator import index
 from typing import TYPE_CHECKING, SupportsIndex
 
 from slackwater.errors import BadNumber, InvalidInput, UnknownName
+from slackwater.validation import once
 from slackwater_simulator.policies.registry import policies, variant, worlds_of
 from slackwater_simulator.workload.imputation import with_memory_by_cores
 from slackwater_simulator.workload.kinds import aligned
@@ -78,13 +78,6 @@ def _whole(seed: object) -> int:
     if number < 0:
         raise BadNumber("seeds", seed, "give whole numbers from 0 on")
     return number
-
-
-def once(field: str, values: Sequence[object]) -> None:
-    """Refuse a list in which something stands twice."""
-    again = [value for value, times in Counter(values).items() if times > 1]
-    if again:
-        raise InvalidInput(field, f"{again[0]} is there twice", "name it once")
 
 
 def choose(workload: Workload, names: Sequence[str] = ()) -> str:

@@ -24,9 +24,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from slackwater.errors import InvalidInput, UnknownName
+from slackwater.validation import once
 from slackwater_simulator.policies.registry import variant
 from slackwater_simulator.reports.rows import METRICS, Row, row
-from slackwater_simulator.simulation import choose, once, run, seed_numbers
+from slackwater_simulator.simulation import choose, run, seed_numbers
 from slackwater_simulator.sweepbackends import spread
 from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.loading import default_cluster, load
@@ -35,7 +36,8 @@ from slackwater_simulator.workload.yamlfile import document
 Value = bool | int | float | str
 # What the file says elsewhere, for all runs.
 RESERVED = ("workload", "cluster", "policy", "seed", "seeds", "world", "progress")
-FIELDS = {"seed": "write seeds as a field of the file", "progress": "leave it out"}  # where that is another one, or none
+# Where that is another field, or none.
+FIELDS = {"seed": "write seeds as a field of the file", "progress": "leave it out"}
 
 
 class Sweep(BaseModel):

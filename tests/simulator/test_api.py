@@ -161,7 +161,7 @@ def test_a_policy_may_be_the_class_itself(monkeypatch: pytest.MonkeyPatch) -> No
     sys.modules.pop("shortest_first", None)
     odd: Any
     for odd in (5, [5], [own()]):
-        with pytest.raises(InvalidInput, match="policies: .* no policy; name it"):
+        with pytest.raises(InvalidInput, match=r"policies: .* no policy; name it"):
             sim.run("gen:haste", policies=odd)
 
 

@@ -88,6 +88,7 @@ def test_summary_is_a_mean_over_seeds(tmp_path: Path) -> None:
         pytest.param("a: [", "not YAML", id="not-yaml"),
         pytest.param(TEXT.replace("[fifo]", "[fifo, fifo]"), "policy: fifo is there twice", id="policy-twice"),
         pytest.param(TEXT.replace("[fifo]", "[tetris]"), "'tetris' is not known", id="unknown-policy"),
+        pytest.param(TEXT.replace("[fifo]", "['fifo?cores=true&cores=no']"), "cores is there twice", id="option-twice"),
         pytest.param(TEXT.replace("[fifo]", "['fifo?cores']"), "write fifo.option=value", id="option-without-value"),
         pytest.param(TEXT.replace("[fifo]", "['fifo?cores=[']"), "cores.* cannot be read", id="option-not-yaml"),
         pytest.param(TEXT + "metrics: [speed]\n", "'speed' is not known", id="unknown-metric"),

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 import yaml
 
 from slackwater.errors import InvalidInput, UnknownName
-from slackwater.validation import alike
+from slackwater.validation import alike, once
 
 YARN = ("yarn", "ideal")
 # Packages register policies of their own under this group of entry points: name = "module:Class".
@@ -185,16 +185,14 @@ def _loaded(name: str, factory: str) -> object:
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)  # an installed command does not look there by itself
+    remedy = "write module:Class of a module that Python finds, without folder and .py"
+    if not all(part.isidentifier() for part in module.split(".")):
+        raise InvalidInput(f"policy {name}", f"{module!r} is not the name of a module", remedy)
     try:
-        if not all(part.isidentifier() for part in module.split(".")):
-            raise ImportError(f"{module!r} is not the name of a module")
         return getattr(import_module(module), attribute)
-    except Exception as problem:  # noqa: BLE001 - a module of somebody else may fail in any way
-        raise InvalidInput(
-            f"policy {name}",
-            f"cannot be loaded: {str(problem) or type(problem).__name__}",
-            "write module:Class of a module that Python finds, without folder and .py",
-        ) from problem
+    except Exception as problem:  # a module of somebody else may fail in any way
+        words = str(problem) or type(problem).__name__
+        raise InvalidInput(f"policy {name}", f"cannot be loaded: {words}", remedy) from problem
 
 
 def _missing(made: object, worlds: tuple[str, ...]) -> str:
@@ -221,6 +219,7 @@ def variant(text: str) -> tuple[str, dict[str, Any]]:
     pairs = parse_qsl(query, keep_blank_values=True)
     if query.count("=") < max(len(pairs), query.count("&") + bool(query)):
         raise InvalidInput(f"policy {name}", f"{query!r} are not options", f"write {name}?option=value&option=value")
+    once(f"policy {name}", (option for option, _ in pairs))
     return name, {option: _value(name, option, value) for option, value in pairs}
 
 

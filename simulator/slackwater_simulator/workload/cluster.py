@@ -39,7 +39,7 @@ def _bytes(value: object) -> object:
 def _number(value: object) -> object:
     """YAML's `true` is no number."""
     if isinstance(value, bool):
-        raise ValueError("write a number")
+        raise ValueError("write a number")  # noqa: TRY004 - pydantic makes sentences of ValueErrors alone
     return value
 
 
@@ -146,7 +146,7 @@ def _from_yaml(path: Path) -> Cluster:
 def _first(error: ValidationError) -> str:
     detail = error.errors()[0]
     where = ".".join(str(part) for part in detail["loc"])
-    return f"{where}: {detail['msg']}"
+    return f"{where}: {detail['msg'].removeprefix('Value error, ')}"
 
 
 def _build(name: str, groups: Iterable[Group]) -> Cluster:

@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl
 
 from slackwater.errors import BadNumber, InvalidInput, UnknownName
+from slackwater.validation import once
 from slackwater_simulator.charts.amounts import count
 from slackwater_simulator.workload.generators.catalogue import PREFIX, cluster_of, generate
 from slackwater_simulator.workload.imputation import with_borg_usage
@@ -47,7 +48,9 @@ def default_cluster(text: str) -> str:
 def _trace(text: str, seed: int, skip_bad: bool) -> Workload:
     path, _, query = (text, "", "") if Path(text).exists() else text.partition("?")
     workload = open_workload(path, seed=seed, skip_bad=skip_bad)
-    for name, value in parse_qsl(query, keep_blank_values=True):
+    changes = parse_qsl(query, keep_blank_values=True)
+    once("workload", (name for name, _ in changes))
+    for name, value in changes:
         if name not in CHANGES:
             raise UnknownName("workload", name, CHANGES)
         workload = CHANGES[name](workload, value, seed)

@@ -64,10 +64,12 @@ def test_amounts_that_no_machine_has_are_refused_by_their_field(tmp_path: Path, 
         parse(str(path))
 
 
-@pytest.mark.parametrize("spec", ["2x4c0G", "2x4c0.0Gi", "0x4", "2x0", "1x" + "9" * 400, "1x" + "9" * 300, "9" * 400 + "x4"])
+@pytest.mark.parametrize(
+    "spec", ["2x4c0G", "2x4c0.0Gi", "0x4", "2x0", "1x" + "9" * 400, "1x" + "9" * 300, "9" * 400 + "x4"]
+)
 def test_short_forms_are_judged_alike(spec: str) -> None:
     """Nothing is played on machines that cannot be."""
-    with pytest.raises(InvalidInput, match="cluster: (count|cpu|memory): "):
+    with pytest.raises(InvalidInput, match=r"cluster: (count|cpu|memory): "):
         parse(spec)
 
 
