@@ -11,6 +11,7 @@ import errno
 import os
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 from pkgutil import walk_packages
 
 import typer
@@ -77,6 +78,8 @@ _register()
 
 def run() -> None:
     """Entry point: a refusal is one red line and exit code 2, an interruption is exit code 130."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a character that the encoding lacks becomes a question mark
     try:
         try:
             app()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable
 from numbers import Real
 from typing import TYPE_CHECKING
 
@@ -54,6 +56,13 @@ def probability(field: str, text: str) -> float:
     if not 0 < value < 1:
         raise InvalidInput(field, f"{text!r} is not a probability", "write for example 1% or 0.01")
     return value
+
+
+def once(field: str, values: Iterable[object]) -> None:
+    """Refuse a list in which something stands twice."""
+    again = [value for value, times in Counter(values).items() if times > 1]
+    if again:
+        raise InvalidInput(field, f"{again[0]} is there twice", "name it once")
 
 
 def alike(field: str, value: object, default: object) -> None:

@@ -119,7 +119,8 @@ def compare(
     progress: Callable[[str], Progress] | None = None,
 ) -> Comparison:
     """Play the workload under each policy, the one in force first."""
-    chosen = list(dict.fromkeys([*((named(was),) if happened else ()), *(named(policy) for policy in policies)]))
+    ruled = named(was, "--was")  # a wrong name is told also where nothing was observed
+    chosen = list(dict.fromkeys([*((ruled,) if happened else ()), *(named(policy) for policy in policies)]))
     if not chosen:
         raise InvalidInput("--policy", "no policy is named", f"use some of {', '.join(POLICIES)}")
     pace, period = paced(happened), sample_period(workload, happened)
@@ -146,7 +147,7 @@ def compare(
         {policy: figures(outcome) for policy, outcome in outcomes.items()},
         outcomes,
         observed(happened) if happened else None,
-        named(was) if happened else "",
+        ruled if happened else "",
         list(dict.fromkeys(notes)),
     )
 
@@ -209,11 +210,11 @@ def _verdict(base: str, was: WhatIfFigures, name: str, new: WhatIfFigures, cores
     return f"{words}, with {abs(saved):.0f} cores {'fewer' if saved > 0 else 'more'} reserved on average"
 
 
-def named(policy: str) -> str:
+def named(policy: str, option: str = "--policy") -> str:
     """A policy by any of its names."""
     name = ALIASES.get(policy, policy)
     if name not in POLICIES:
-        raise UnknownName("--policy", policy, [*POLICIES, *ALIASES])
+        raise UnknownName(option, policy, [*POLICIES, *ALIASES])
     return name
 
 

@@ -10,7 +10,7 @@ results.report("report")     # a page of figures
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slackwater.errors import InvalidInput
+from slackwater.validation import once
 from slackwater_simulator import simulation
 from slackwater_simulator.policies.registry import policies as list_policies
 from slackwater_simulator.reports.rows import full_row
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Results", "list_policies", "load", "parse", "run"]
+
+# What the command line calls otherwise, and where it is given here.
+ARGUMENTS = {"seed": "seeds", "policy": "policies"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +70,10 @@ class Results:
 
 def run(
     workload: str | Path | Workload,
-    cluster: str | Cluster | None = None,
-    policies: str | Sequence[str] = ("kube", "slackwater"),
+    cluster: str | Path | Cluster | None = None,
+    policies: str | type | Iterable[str | type] = ("kube", "slackwater"),
     *,
-    seeds: int | Sequence[int] = (0,),
+    seeds: int | Iterable[int] = (0,),
     world: str = "auto",
     progress: Callable[[str, float], None] | None = None,
     **options: object,
@@ -79,11 +83,12 @@ def run(
     `workload` is a trace file, a generator (`gen:hour?apps=90`) or a Workload; `cluster` is `10x16c64Gi`, a YAML file
     or a Cluster, and may be left out where a generator knows its own. `progress` is called with the policy and the
     share that is done. Options are settings of world and policy, as `--set` takes them. One policy may be named without
-    a list; `seeds=5` are the seeds 0 to 4.
+    a list, and one of your own may be its class; `seeds=5` are the seeds 0 to 4.
     """
-    named = (policies,) if isinstance(policies, str) else tuple(policies)
-    if not named:
-        raise InvalidInput("policies", "none is named", 'name at least one, for example policies=["slackwater"]')
+    for name, argument in ARGUMENTS.items():
+        if name in options:
+            raise InvalidInput(name, "is no setting of world or policy", f"write {argument}=[…]")
+    named = _names(policies)
     numbers = simulation.seed_numbers(seeds)
     machines = cluster if isinstance(cluster, Cluster) else parse(str(cluster or _default(workload)))
     outcomes = []
@@ -94,6 +99,24 @@ def run(
             tick = None if progress is None else _tick(progress, policy)
             outcomes.append(simulation.run(jobs, machines, policy, seed=seed, world=chosen, progress=tick, **options))
     return Results(tuple(outcomes))
+
+
+def _names(policies: object) -> tuple[str, ...]:
+    """The policies by name; a class is named by its module."""
+    listed = policies if isinstance(policies, Iterable) and not isinstance(policies, str | type) else (policies,)
+    named = tuple(_name(policy) for policy in listed)
+    if not named:
+        raise InvalidInput("policies", "none is named", 'name at least one, for example policies=["slackwater"]')
+    once("policies", named)
+    return named
+
+
+def _name(policy: object) -> str:
+    if isinstance(policy, type):
+        return f"{policy.__module__}:{policy.__qualname__}"
+    if not isinstance(policy, str):
+        raise InvalidInput("policies", f"{policy!r} is no policy", "name it, or give the class itself")
+    return policy
 
 
 def _tick(progress: Callable[[str, float], None], policy: str) -> Callable[[float], None]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING
+from operator import index
+from typing import TYPE_CHECKING, SupportsIndex
 
-from slackwater.errors import InvalidInput, UnknownName
+from slackwater.errors import BadNumber, InvalidInput, UnknownName
+from slackwater.validation import once
 from slackwater_simulator.policies.registry import policies, variant, worlds_of
 from slackwater_simulator.workload.imputation import with_memory_by_cores
 from slackwater_simulator.workload.kinds import aligned
@@ -61,20 +62,22 @@ def run(
     return outcome if policy == outcome.policy else replace(outcome, policy=policy)
 
 
-def seed_numbers(seeds: int | Sequence[int]) -> tuple[int, ...]:
+def seed_numbers(seeds: int | Iterable[int]) -> tuple[int, ...]:
     """The seeds: so many from 0 on, or those of a list. One that stands there twice would count twice in every mean."""
-    numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
+    listed = seeds if isinstance(seeds, Iterable) and not isinstance(seeds, str) else range(_whole(seeds))
+    numbers = tuple(_whole(seed) for seed in listed)
     if not numbers:
         raise InvalidInput("seeds", "there is none", "give a list such as [0, 1], or how many")
     once("seeds", numbers)
     return numbers
 
 
-def once(field: str, values: Sequence[object]) -> None:
-    """Refuse a list in which something stands twice."""
-    again = [value for value, times in Counter(values).items() if times > 1]
-    if again:
-        raise InvalidInput(field, f"{again[0]} is there twice", "name it once")
+def _whole(seed: object) -> int:
+    """A whole number from 0 on, of any library."""
+    number = -1 if isinstance(seed, bool) or not isinstance(seed, SupportsIndex) else index(seed)
+    if number < 0:
+        raise BadNumber("seeds", seed, "give whole numbers from 0 on")
+    return number
 
 
 def choose(workload: Workload, names: Sequence[str] = ()) -> str:

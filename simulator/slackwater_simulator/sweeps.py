@@ -24,9 +24,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from slackwater.errors import InvalidInput, UnknownName
+from slackwater.validation import once
 from slackwater_simulator.policies.registry import variant
 from slackwater_simulator.reports.rows import METRICS, Row, row
-from slackwater_simulator.simulation import choose, once, run, seed_numbers
+from slackwater_simulator.simulation import choose, run, seed_numbers
 from slackwater_simulator.sweepbackends import spread
 from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.loading import default_cluster, load
@@ -35,6 +36,8 @@ from slackwater_simulator.workload.yamlfile import document
 Value = bool | int | float | str
 # What the file says elsewhere, for all runs.
 RESERVED = ("workload", "cluster", "policy", "seed", "seeds", "world", "progress")
+# Where that is another field, or none.
+FIELDS = {"seed": "write seeds as a field of the file", "progress": "leave it out"}
 
 
 class Sweep(BaseModel):
@@ -107,11 +110,9 @@ def _cell(sweep: Sweep, point: tuple[tuple[str, Value], ...], policy: str, seed:
     settings, rivals = sweep.settings | free, tuple(sweep.policy)
     for name in RESERVED:
         if name in settings:
-            raise InvalidInput(
-                f"sweep, {name}",
-                "is no setting of world or policy",
-                f"write it as a field of the file, or as {{{name}}}",
-            )
+            remedy = FIELDS.get(name, "write it as a field of the file")
+            filled = f", or as {{{name}}} in workload or cluster" if name in free else ""
+            raise InvalidInput(f"sweep, {name}", "is no setting of world or policy", remedy + filled)
     return SweepRun(point, workload, cluster, policy, sweep.world, seed, rivals, tuple(settings.items()))
 
 
@@ -122,11 +123,12 @@ def _filled(text: str, point: tuple[tuple[str, Value], ...]) -> str:
 
 
 def play(cell: SweepRun) -> Row:
-    """Run one cell; the row begins with where in the grid it stands."""
+    """Run one cell; the row begins with where in the grid it stands, as `grid.NAME` where a column has that name."""
     workload = load(cell.workload, seed=cell.seed)
     world = choose(workload, cell.rivals) if cell.world == "auto" else cell.world
     outcome = run(workload, parse(cell.cluster), cell.policy, seed=cell.seed, world=world, **dict(cell.settings))
-    return dict(cell.point) | row(outcome)
+    made = row(outcome)
+    return {f"grid.{name}" if name in made else name: value for name, value in cell.point} | made
 
 
 def play_all(todo: Sequence[SweepRun], *, jobs: int = -1, backend: str = "loky") -> Iterator[Row]:

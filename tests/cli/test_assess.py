@@ -166,6 +166,15 @@ def test_a_past_is_exported_and_replayed(url: str, tmp_path: Path) -> None:
     assert set(found["replay_error"]) == {"makespan", "completion", "wait"}
 
 
+def test_jobs_that_would_not_have_finished_have_a_column(tmp_path: Path) -> None:
+    """They are in no time of the table, so that a cluster that refuses them would look like a quick one."""
+    jobs = tuple(Job(f"j{cores}", 0.0, (Stage("m", (cores, GIBI), np.full(4, 10.0)),)) for cores in (1.0, 9.0))
+    trace = str(tmp_path / "two.parquet")
+    write(Export(Workload("two", jobs), {"n": (16.0, 64 * GIBI)}, []), tmp_path / "two.parquet")
+    assert "unfinished" not in run("what-if", trace, "-p", "kube").stdout
+    assert "unfinished" in run("what-if", trace, "-p", "kube", "--cluster", "2x4c16Gi").stdout
+
+
 def test_an_uncontended_day_is_replayed_as_it_happened(tmp_path: Path) -> None:
     """Two jobs on an empty node: the replay's makespan is that of the record, but for pod start-up."""
     stage = Stage("tasks-1", (1.0, GIBI), np.full(4, 100.0))

@@ -73,6 +73,17 @@ def test_square_brackets_in_an_error_are_not_markup(tmp_path: Path) -> None:
     assert "jobs[1].tsv" in refused.stderr
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize("line", [("simulate", "gen:haste?case=a", "-p", "fifo"), ("traces",)])
+def test_what_an_encoding_lacks_is_replaced(encoding: str, line: tuple[str, ...]) -> None:
+    """Where there is no UTF-8, a table has question marks instead of some characters."""
+    done = subprocess.run(
+        [*PROGRAM, *line], capture_output=True, timeout=60, env=os.environ | {"PYTHONIOENCODING": encoding}, check=True
+    )
+    assert b"?" in done.stdout
+    assert done.stderr == b""
+
+
 def test_wrong_option_is_exit_code_2() -> None:
     """As for any program."""
     assert slackwater("simulate", "--colour").returncode == 2

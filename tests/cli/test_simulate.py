@@ -25,10 +25,10 @@ def simulate(*arguments: str) -> str:
 
 def test_json_has_one_object_per_policy_with_stable_keys() -> None:
     """The keys that other programs rely on."""
-    rows = json.loads(simulate("gen:haste", "--policy", "fifo,fifo", "-o", "json"))
+    rows = json.loads(simulate("gen:haste", "--policy", "fifo,fifo?cores=false", "-o", "json"))
     assert len(rows) == 2
     assert all(key in row for key in KEYS for row in rows)
-    assert rows[0] == rows[1]
+    assert rows[0] == rows[1] | {"policy": "fifo"}
     assert rows[0]["modelled"] == [{"field": "everything", "model": "the evaluation of paper 001 (seed 0)"}]
 
 
@@ -104,6 +104,7 @@ def test_same_seed_same_bytes_whatever_the_hash_seed() -> None:
         pytest.param(("gen:haste", "-p", "fifo", "--world", "mars"), "mars", id="world"),
         pytest.param(("gen:haste", "-p", "fifo", "--set", "heartbeat"), "name=value", id="setting"),
         pytest.param(("gen:haste", "-p", ","), "name at least one", id="no-policy"),
+        pytest.param(("gen:haste", "-p", "fifo,fifo"), "--policy: fifo is there twice", id="policy-twice"),
         pytest.param(("gen:hour?apps=-3",), "whole number from 0", id="negative-count"),
         pytest.param(("gen:hour?seed=-3",), "whole number from 0", id="negative-seed"),
         pytest.param((f"gen:hour?apps={'9' * 4400}",), "is not a whole number", id="digits"),

@@ -73,3 +73,19 @@ def test_one_seed_is_told_in_the_singular(tmp_path: Path) -> None:
     path = tmp_path / "one.yaml"
     path.write_text("workload: gen:haste?case=a\npolicy: [fifo]\nseeds: [3]\n")
     assert "over 1 seed " in sweep(str(path)).replace("\n", " ")
+
+
+@pytest.mark.parametrize("columns", ["", "metrics: [makespan_s]\n"])
+def test_jobs_that_did_not_finish_have_a_column(tmp_path: Path, columns: str) -> None:
+    """They drop out of every time, so the cluster that refuses the longest job would look like the best one."""
+    driver = '"driver": {"request": [1, 1073741824], "startup": 2}'
+    stage = '"stages": [{"name": "m", "request": [CORES, 1073741824], "durations": {"value": 10, "count": 4}}]'
+    jobs = [f'{{"id": "{cores}", "submit": 0, {driver}, {stage.replace("CORES", cores)}}}' for cores in ("1", "9")]
+    trace = tmp_path / "jobs.jsonl"
+    trace.write_text("\n".join(['{"format": "slackwater-trace", "version": 1}', *jobs]))
+    path = tmp_path / "sweep.yaml"
+    path.write_text(f"workload: {trace}\ncluster: '{{size}}'\npolicy: [fair]\n{columns}grid: {{size: [2x4, 2x10]}}\n")
+    head, small, large = sweep(str(path)).splitlines()[1:]
+    assert head.split()[-2:] == ["unfinished", "refused"]
+    assert [float(number) for number in small.split()[-2:]] == [1, 1]
+    assert [float(number) for number in large.split()[-2:]] == [0, 0]

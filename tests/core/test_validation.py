@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from slackwater.errors import BadNumber, InvalidInput
-from slackwater.validation import amount, clip, finite, finite_array, fraction, positive, probability
+from slackwater.validation import amount, clip, finite, finite_array, fraction, once, positive, probability
 
 Guard = Callable[[str, float], float]
 
@@ -59,3 +59,10 @@ def test_what_is_no_probability_is_refused(text: str) -> None:
     """With what to write."""
     with pytest.raises(InvalidInput, match=r"risk: .* write for example 1% or 0.01"):
         probability("risk", text)
+
+
+def test_what_stands_in_a_list_twice_is_refused() -> None:
+    """By its name; the order does not matter."""
+    once("policies", ["fifo", "fair"])
+    with pytest.raises(InvalidInput, match="policies: fifo is there twice; name it once"):
+        once("policies", iter(("fifo", "fair", "fifo")))

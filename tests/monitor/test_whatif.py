@@ -93,6 +93,14 @@ def test_the_ledger_expects_samples_as_often_as_they_come() -> None:
     assert sampled("slackwater", USUAL) == {}
 
 
+@pytest.mark.parametrize("happened", [[], [Happened("a", 0.0, 1.0, 60.0)]], ids=["nothing seen", "seen"])
+def test_a_policy_in_force_that_nobody_knows_is_refused(happened: list[Happened]) -> None:
+    """Also where nothing was observed, so that its replay would not be judged."""
+    job = Job("a", 0.0, (Stage("tasks", (1.0, GIBI), np.full(2, 60.0)),))
+    with pytest.raises(InvalidInput, match="--was: 'nope' is not known"):
+        compare(Workload("one", (job,)), uniform(2, 8.0, 16 * GIBI), ["kube"], happened=happened, was="nope")
+
+
 @pytest.mark.parametrize("policy", ["kube", "fair", "fcfs"])
 def test_a_week_of_fourteen_jobs_is_replayed_in_seconds(policy: str) -> None:
     """By counting: some thousands of events, not one for each second of the week."""

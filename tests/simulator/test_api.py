@@ -1,8 +1,11 @@
 """The simulator as a library: one call, results as data frames, policies of one's own."""
 
 import sys
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import slackwater_simulator as sim
@@ -111,6 +114,61 @@ def test_one_policy_and_a_number_of_seeds_need_no_list() -> None:
         sim.run("gen:haste", policies="fifo", seeds=0)
     with pytest.raises(InvalidInput, match="seeds: 1 is there twice"):
         sim.run("gen:haste", policies="fifo", seeds=[1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    "seeds", [[-1], -1, 1.5, [1.5], ["1"], "12", True, [True], None, [None]], ids=[f"{number}" for number in range(10)]
+)
+def test_seeds_are_whole_numbers_from_0_on(seeds: Any) -> None:
+    """Others are refused in a sentence before anything is played."""
+    with pytest.raises(InvalidInput, match="seeds: "):
+        sim.run("gen:haste", policies="fifo", seeds=seeds)
+
+
+@pytest.mark.parametrize("seeds", [np.int64(2), np.arange(2), range(2), iter((0, 1))])
+def test_seeds_may_be_numbers_of_any_library(seeds: Any) -> None:
+    """What can be an index is a whole number; the outcome has Python's own."""
+    found = [outcome.seed for outcome in sim.run("gen:haste", policies="fifo", seeds=seeds).outcomes]
+    assert [(type(seed), seed) for seed in found] == [(int, 0), (int, 1)]
+
+
+@pytest.mark.parametrize(("name", "argument"), [("seed", "seeds"), ("policy", "policies")])
+def test_what_simulate_calls_otherwise_is_refused_with_its_name_here(name: str, argument: str) -> None:
+    """`--seed` and `--policy` are `seeds` and `policies` of the library."""
+    asked: dict[str, Any] = {name: 1}
+    with pytest.raises(InvalidInput, match=f"{name}: .*write {argument}="):
+        sim.run("gen:haste", **asked)
+
+
+def test_files_may_be_given_as_paths(tmp_path: Path) -> None:
+    """To load and parse as to run."""
+    trace, nodes = tmp_path / "log.swf", tmp_path / "nodes.yaml"
+    trace.write_text("1 0 -1 100 2 -1 -1 2 100 -1 1 1 1 -1 1 1 -1 -1\n")
+    nodes.write_text("nodes: [{count: 2, cpu: 4}]\n")
+    assert len(sim.load(trace).jobs) == 1
+    assert len(sim.parse(nodes)) == 2
+    assert len(sim.run(trace, nodes, "fcfs").outcomes) == 1
+
+
+def test_a_policy_may_be_the_class_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is called as it would be written; anything else than names and classes is refused."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    own = import_module("shortest_first").ShortestFirst
+    assert [outcome.policy for outcome in sim.run("gen:haste", policies=own).outcomes] == [
+        "shortest_first:ShortestFirst"
+    ]
+    assert len(sim.run("gen:haste", policies=["fifo", own]).outcomes) == 2
+    sys.modules.pop("shortest_first", None)
+    odd: Any
+    for odd in (5, [5], [own()]):
+        with pytest.raises(InvalidInput, match=r"policies: .* no policy; name it"):
+            sim.run("gen:haste", policies=odd)
+
+
+def test_a_policy_that_stands_there_twice_is_refused() -> None:
+    """As in a sweep: it would count twice in every mean."""
+    with pytest.raises(InvalidInput, match="policies: fifo is there twice"):
+        sim.run("gen:haste", policies=["fifo", "fair", "fifo"])
 
 
 def test_frames_hold_core_hours_and_the_lower_bound() -> None:

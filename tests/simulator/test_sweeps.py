@@ -45,6 +45,13 @@ def test_rows_come_in_order_and_do_not_depend_on_the_backend(tmp_path: Path, bac
     assert [row["makespan_s"] for row in rows] == [row["makespan_s"] for row in play_all(made, jobs=1)]
 
 
+def test_a_grid_name_that_is_also_a_column_keeps_its_values(tmp_path: Path) -> None:
+    """The column is the run's own; the place in the grid stands before it as `grid.seed`."""
+    text = "workload: gen:haste?case=a&seed={seed}\npolicy: [fifo]\nseeds: [7]\ngrid: {seed: [1, 2]}\n"
+    rows = list(play_all(cells(read(written(tmp_path, text))), jobs=1))
+    assert [(row["grid.seed"], row["seed"]) for row in rows] == [(1, 7), (2, 7)]
+
+
 def test_a_policy_may_stand_there_twice_with_other_options(tmp_path: Path) -> None:
     """Each is a line of its own, called as it was written; its own options win over those of every run."""
     text = TEXT.replace("[fifo]", "[fifo, 'fifo?cores=false']").replace("attempts: 3", "cores: true")
@@ -81,6 +88,7 @@ def test_summary_is_a_mean_over_seeds(tmp_path: Path) -> None:
         pytest.param("a: [", "not YAML", id="not-yaml"),
         pytest.param(TEXT.replace("[fifo]", "[fifo, fifo]"), "policy: fifo is there twice", id="policy-twice"),
         pytest.param(TEXT.replace("[fifo]", "[tetris]"), "'tetris' is not known", id="unknown-policy"),
+        pytest.param(TEXT.replace("[fifo]", "['fifo?cores=true&cores=no']"), "cores is there twice", id="option-twice"),
         pytest.param(TEXT.replace("[fifo]", "['fifo?cores']"), "write fifo.option=value", id="option-without-value"),
         pytest.param(TEXT.replace("[fifo]", "['fifo?cores=[']"), "cores.* cannot be read", id="option-not-yaml"),
         pytest.param(TEXT + "metrics: [speed]\n", "'speed' is not known", id="unknown-metric"),
@@ -131,9 +139,11 @@ def test_all_policies_of_a_sweep_are_played_in_one_world(tmp_path: Path) -> None
         ("seeds: [0, 1, 0]", "seeds: 0 is there twice"),
         ("grid: {attempts: [3, 4, 3]}", "grid, attempts: 3 is there twice"),
         ("grid: {cores: []}", "grid.cores"),
-        ("grid: {seed: [1, 2]}", "sweep, seed"),
+        ("grid: {seed: [1, 2]}", "sweep, seed: .*as {seed} in workload or cluster"),
         ("grid: {policy: [kube]}", "sweep, policy"),
-        ("set: {world: yarn}", "sweep, world"),
+        ("set: {world: yarn}", "sweep, world: .*field of the file$"),
+        ("set: {seed: 3}", "sweep, seed: .*write seeds as a field of the file$"),
+        ("set: {progress: 3}", "sweep, progress: .*leave it out$"),
     ],
 )
 def test_a_file_that_cannot_be_played_is_refused_by_its_field(tmp_path: Path, line: str, said: str) -> None:

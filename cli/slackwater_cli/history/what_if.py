@@ -54,6 +54,7 @@ def command(
 def _print(found: Comparison, *, wide: bool) -> None:
     from slackwater_simulator.charts.amounts import count
 
+    wide = wide or any(each.unfinished for each in found.policies.values())  # they are in no time of the table
     title = f"{found.name}: {count(found.jobs, 'job')}"
     made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     made.add_column("")

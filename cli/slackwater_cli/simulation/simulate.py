@@ -121,12 +121,14 @@ def command(
     burn: Burn = 1.0,
 ) -> None:
     """Play WORKLOAD under each policy and print what came out."""
+    from slackwater.validation import once
     from slackwater_simulator.simulation import choose
     from slackwater_simulator.workload.cluster import parse
     from slackwater_simulator.workload.loading import default_cluster, load
 
     _refuse_unread(context, live=live)
     given = policy_names(policy) if policy else ["slackwater"] if live else None
+    once("--policy", given or ())
     jobs = load(workload, seed=seed, skip_bad=skip_bad)
     names = given or policy_names([DEFAULTS.get(choose(jobs) if world == "auto" else world, "slackwater")])
     options = parse_settings(setting or [], names)

@@ -24,6 +24,8 @@ METRICS = {
     "mean_wait_s": "wait",
     "failures": "failures",
 }
+# Jobs that are in no time of the table: shown wherever there are any, also beside columns that the file names.
+LEFT = ("unfinished", "refused")
 
 
 def command(
@@ -67,8 +69,10 @@ def _table(todo: list[SweepRun], rows: list[Row], chosen: list[str]) -> None:
     from slackwater_simulator.charts.amounts import count
     from slackwater_simulator.sweeps import summarise
 
-    summaries = summarise(todo, rows, tuple(chosen or METRICS))
-    shown = chosen or [name for name in METRICS if any(summary.mean[name] > 0 for summary in summaries)]
+    summaries = summarise(todo, rows, tuple(dict.fromkeys((*(chosen or METRICS), *LEFT))))
+    usual = (*(() if chosen else METRICS), *LEFT)
+    seen = [name for name in usual if any(summary.mean[name] > 0 for summary in summaries)]
+    shown = list(dict.fromkeys((*chosen, *seen)))
     title = f"mean ± standard deviation over {count(summaries[0].runs, 'seed')}"
     grid = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
     for name, _ in summaries[0].point:
@@ -81,7 +85,7 @@ def _table(todo: list[SweepRun], rows: list[Row], chosen: list[str]) -> None:
         grid.add_row(
             *_cells(summary, shown),
             *([str(summary.deadlocks)] if stuck else []),
-            style="red" if summary.deadlocks else None,
+            style="red" if summary.deadlocks or summary.mean["unfinished"] > 0 else None,
         )
     put(grid, wide=True)
 

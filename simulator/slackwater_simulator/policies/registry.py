@@ -16,11 +16,12 @@ from urllib.parse import parse_qsl
 import yaml
 
 from slackwater.errors import InvalidInput, UnknownName
-from slackwater.validation import alike
+from slackwater.validation import alike, once
 
 YARN = ("yarn", "ideal")
 # Packages register policies of their own under this group of entry points: name = "module:Class".
 ENTRY_POINTS = "slackwater.policies"
+NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)  # what an option may be given to
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,20 +167,46 @@ def _installed() -> dict[str, Policy]:
 
 def _own(name: str, factory: str) -> Policy:
     """A policy of somebody else: its docstring describes it, and its `worlds`, if it has any, say where it lives."""
+    made = _loaded(name, factory)
+    worlds = getattr(made, "worlds", YARN)
+    worlds = (worlds,) if isinstance(worlds, str) else worlds
+    if not isinstance(worlds, list | tuple) or not worlds or not all(isinstance(world, str) for world in worlds):
+        raise InvalidInput(f"policy {name}", f"its worlds are {worlds!r}", 'write names, such as worlds = ("yarn",)')
+    needed = _missing(made, tuple(worlds))
+    if needed:
+        raise InvalidInput(f"policy {name}", "is no policy", f"write module:Class of a class that {needed}")
+    described = (inspect.getdoc(made) or f"{factory}").splitlines()[0]
+    return Policy(described, factory, tuple(worlds))
+
+
+def _loaded(name: str, factory: str) -> object:
+    """What the module calls so."""
     module, _, attribute = factory.partition(":")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)  # an installed command does not look there by itself
+    remedy = "write module:Class of a module that Python finds, without folder and .py"
+    if not all(part.isidentifier() for part in module.split(".")):
+        raise InvalidInput(f"policy {name}", f"{module!r} is not the name of a module", remedy)
     try:
-        made = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as problem:
-        raise InvalidInput(
-            f"policy {name}", f"cannot be loaded: {problem}", "write module:Class of a module that Python finds"
-        ) from problem
-    if not (inspect.isclass(made) and (hasattr(made, "beat") or hasattr(made, "worlds"))):
-        raise InvalidInput(f"policy {name}", "is no policy", "write module:Class of a class with asked and beat")
-    described = (inspect.getdoc(made) or f"{factory}").splitlines()[0]
-    return Policy(described, factory, tuple(getattr(made, "worlds", YARN)))
+        return getattr(import_module(module), attribute)
+    except Exception as problem:  # a module of somebody else may fail in any way
+        words = str(problem) or type(problem).__name__
+        raise InvalidInput(f"policy {name}", f"cannot be loaded: {words}", remedy) from problem
+
+
+def _missing(made: object, worlds: tuple[str, ...]) -> str:
+    """What the class lacks to live in these worlds; empty if nothing."""
+    from slackwater_simulator.policies.base import Scheduler  # noqa: PLC0415 - only policies of others are judged by it
+
+    if "transfer" in worlds and not hasattr(made, "place"):
+        return "has a method place"
+    if inspect.isclass(made) and set(worlds) == {"transfer"}:
+        return ""
+    if not (inspect.isclass(made) and issubclass(made, Scheduler)):
+        return "derives from slackwater_simulator.policies.base.Scheduler"
+    swept = "yarn" not in worlds and made.sweep is not Scheduler.sweep
+    return "" if swept or made.beat is not Scheduler.beat else "has a method beat"
 
 
 def variant(text: str) -> tuple[str, dict[str, Any]]:
@@ -192,6 +219,7 @@ def variant(text: str) -> tuple[str, dict[str, Any]]:
     pairs = parse_qsl(query, keep_blank_values=True)
     if query.count("=") < max(len(pairs), query.count("&") + bool(query)):
         raise InvalidInput(f"policy {name}", f"{query!r} are not options", f"write {name}?option=value&option=value")
+    once(f"policy {name}", (option for option, _ in pairs))
     return name, {option: _value(name, option, value) for option, value in pairs}
 
 
@@ -218,7 +246,9 @@ def create(name: str, world: str, options: dict[str, Any]) -> Any:
         if accepted is not None and option not in accepted:
             raise UnknownName(f"option of policy {name}", option, accepted)
     for each in inspect.signature(made).parameters.values():
-        if each.kind is each.KEYWORD_ONLY and each.default is each.empty and each.name not in options:
+        if each.kind is each.POSITIONAL_ONLY and each.default is each.empty:
+            raise InvalidInput(f"policy {name}", f"{each.name} has no name for options", "take options by keyword")
+        if each.kind in NAMED and each.default is each.empty and each.name not in options:
             raise InvalidInput(f"policy {name}", f"{each.name} is missing", f"write {name}?{each.name}=…")
         if each.name in options and each.default is not inspect.Parameter.empty:
             _check(each, options[each.name])

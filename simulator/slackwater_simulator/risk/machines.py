@@ -32,6 +32,8 @@ REQUEST = 100.0
 SHORTEST, LONGEST = 600.0, 8 * 3600.0  # seconds; lengths between them are equally likely by their logarithm
 WHOLE_DAY = 0.05  # share of the tasks that last as long as their series; they are two in five of the residents
 HISTORY = 120  # samples of a task that an estimator may look back on: ten hours
+MOST_DAYS = 1000
+MOST_SAMPLES = 100_000_000  # seen at one step, of all tasks: with copies of them about a gigabyte
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class Play:
             raise InvalidInput("--whole-day", f"{self.whole_day} is not a share", "give a number from 0 to 1")
         if self.days < 2:
             raise InvalidInput("--days", f"{self.days} is too short", "give at least 2: the first day is not counted")
+        if self.days > MOST_DAYS:
+            raise InvalidInput("--days", f"{self.days:,} are too many", f"give at most {MOST_DAYS:,}")
         if self.in_step and series.lives is not None:
             raise InvalidInput("--in-step", "tasks of a generator have no time of day", "leave it out, or give a file")
         counted = (self.days - 1) * series.samples.shape[1]
@@ -63,6 +67,10 @@ class Play:
             raise InvalidInput(
                 "--horizon", "it is as long as what is counted", f"give less than {hours:g}h, or more --days"
             )
+        most = MOST_SAMPLES // (HISTORY + self.horizon)
+        if self.machines * self.residents > most:
+            tasks = f"{self.machines:,} times {self.residents:,} residents are too many tasks at once"
+            raise InvalidInput("--machines", tasks, f"let --machines times --residents be at most {most:,}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, ValidationError, field_validator
 
 from slackwater.errors import InvalidInput
 from slackwater_simulator.workload.workload import GIBI, Request
@@ -26,6 +26,7 @@ from slackwater_simulator.workload.yamlfile import document
 MEMORY_PER_CORE = 4 * GIBI
 BASE_KINDS = ("cpu", "memory")
 MOST_NODES = 1_000_000  # of one group: each is an object in memory
+MOST = 10**18  # of one kind on a node, so that sums over all nodes are finite
 SPEC = re.compile(r"(?P<count>\d+)x(?P<cpu>\d+(?:\.\d+)?)(?:c(?P<memory>\d+(?:\.\d+)?[KMGTP]i?)?)?")
 REMEDY = "write COUNTxCORES such as 500x4, COUNTxCOREScMEMORY such as 8x24c32Gi, or the path of a YAML file"
 
@@ -35,17 +36,37 @@ def _bytes(value: object) -> object:
     return f"{value}B" if isinstance(value, str) and value[-1:].isalpha() and value[-1] not in "bB" else value
 
 
+def _number(value: object) -> object:
+    """YAML's `true` is no number."""
+    if isinstance(value, bool):
+        raise ValueError("write a number")  # noqa: TRY004 - pydantic makes sentences of ValueErrors alone
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_number)]
+Amount = Annotated[float, BeforeValidator(_number), Field(allow_inf_nan=False, le=MOST)]
+Bytes = Annotated[ByteSize, BeforeValidator(_bytes), BeforeValidator(_number), Field(gt=0, le=MOST)]
+
+
 class Group(BaseModel):
     """Equal nodes, as one entry of the YAML file."""
 
     model_config = ConfigDict(extra="forbid")
 
-    count: int = Field(ge=1, le=MOST_NODES)
-    cpu: float = Field(gt=0)
-    memory: Annotated[ByteSize, BeforeValidator(_bytes)] | None = None
+    count: Whole = Field(ge=1, le=MOST_NODES)
+    cpu: Amount = Field(gt=0)
+    memory: Bytes | None = None
     name: str = "node"
-    racks: int = Field(default=1, ge=1)
-    extra: dict[str, float] = Field(default_factory=dict)
+    racks: Whole = Field(default=1, ge=1)
+    extra: dict[str, Annotated[Amount, Field(ge=0)]] = Field(default_factory=dict)
+
+    @field_validator("extra")
+    @classmethod
+    def _beside(cls, extra: dict[str, float]) -> dict[str, float]:
+        for kind in BASE_KINDS:
+            if kind in extra:
+                raise ValueError(f"{kind} has a field of its own")
+        return extra
 
 
 class Groups(BaseModel):
@@ -83,8 +104,9 @@ class Cluster:
         return tuple(sum(node.capacity[k] for node in self.nodes) for k in range(len(self.kinds)))
 
 
-def parse(spec: str) -> Cluster:
+def parse(spec: str | Path) -> Cluster:
     """Read a SPEC: a YAML file if there is one of that name, else the short form."""
+    spec = str(spec)
     if spec.endswith((".yaml", ".yml")):
         return _from_yaml(Path(spec))
     return _build(spec, [_short(part) for part in spec.split("+")])
@@ -124,7 +146,7 @@ def _from_yaml(path: Path) -> Cluster:
 def _first(error: ValidationError) -> str:
     detail = error.errors()[0]
     where = ".".join(str(part) for part in detail["loc"])
-    return f"{where}: {detail['msg']}"
+    return f"{where}: {detail['msg'].removeprefix('Value error, ')}"
 
 
 def _build(name: str, groups: Iterable[Group]) -> Cluster:

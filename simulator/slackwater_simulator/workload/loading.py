@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl
 
 from slackwater.errors import BadNumber, InvalidInput, UnknownName
+from slackwater.validation import once
 from slackwater_simulator.charts.amounts import count
 from slackwater_simulator.workload.generators.catalogue import PREFIX, cluster_of, generate
 from slackwater_simulator.workload.imputation import with_borg_usage
@@ -20,8 +21,9 @@ from slackwater_simulator.workload.readers.source import SKIPPED
 from slackwater_simulator.workload.workload import Workload
 
 
-def load(text: str, *, seed: int = 0, skip_bad: bool = False) -> Workload:
+def load(text: str | Path, *, seed: int = 0, skip_bad: bool = False) -> Workload:
     """The workload behind a path or a generator's name. A trace without jobs is an error: there is nothing to play."""
+    text = str(text)
     workload = generate(text, seed=seed) if text.startswith(PREFIX) else _trace(text, seed, skip_bad)
     if not workload.jobs:
         raise InvalidInput("workload", f"{text} holds no job{_skips(workload)}", "give a trace with at least one job")
@@ -46,7 +48,9 @@ def default_cluster(text: str) -> str:
 def _trace(text: str, seed: int, skip_bad: bool) -> Workload:
     path, _, query = (text, "", "") if Path(text).exists() else text.partition("?")
     workload = open_workload(path, seed=seed, skip_bad=skip_bad)
-    for name, value in parse_qsl(query, keep_blank_values=True):
+    changes = parse_qsl(query, keep_blank_values=True)
+    once("workload", (name for name, _ in changes))
+    for name, value in changes:
         if name not in CHANGES:
             raise UnknownName("workload", name, CHANGES)
         workload = CHANGES[name](workload, value, seed)

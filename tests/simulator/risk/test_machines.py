@@ -102,6 +102,9 @@ def test_the_same_seed_plays_the_same_days() -> None:
         (Play(horizon=48, days=2), "--horizon"),
         (Play(horizon=6 * 48), "--horizon: it is as long as what is counted; give less than 24h, or more --days"),
         (Play(whole_day=1.5), "--whole-day"),
+        (Play(machines=99_999_999_999, horizon=6), "--machines times --residents be at most"),
+        (Play(residents=999_999_999, horizon=6), "--machines times --residents be at most"),
+        (Play(days=999_999_999), "--days: 999,999,999 are too many; give at most"),
     ],
 )
 def test_what_cannot_be_played_is_refused_by_its_option(play: Play, option: str) -> None:

@@ -43,10 +43,17 @@ def test_generators_are_named_with_a_prefix_and_know_their_cluster() -> None:
     assert default_cluster("gen:dress?case=figure1") == "1x6"
 
 
+def test_a_parameter_of_a_generator_that_stands_there_twice_is_refused() -> None:
+    """Nobody could tell which of them was played."""
+    with pytest.raises(InvalidInput, match="gen:hour: case is there twice"):
+        load("gen:hour?case=nine&case=hour")
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         pytest.param("tiny.swf?limit=0", "above 0", id="zero-limit"),
+        pytest.param("tiny.swf?load=2&load=2", "load is there twice", id="parameter-twice"),
         pytest.param("tiny.swf?load=fast", "above 0", id="load-text"),
         pytest.param("tiny.swf?slow_start=2", "at most 1", id="slow-start-beyond"),
         pytest.param("tiny.swf?usage=azure", "use one of: borg", id="unknown-usage"),

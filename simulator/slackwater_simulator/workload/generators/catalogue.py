@@ -10,6 +10,7 @@ from typing import get_type_hints
 from urllib.parse import parse_qsl
 
 from slackwater.errors import BadNumber, InvalidInput, UnknownName
+from slackwater.validation import once
 from slackwater_simulator.workload.generators import admission, borg, dress, estimation, haste, hour, network
 from slackwater_simulator.workload.readers.check import problem
 from slackwater_simulator.workload.workload import Workload
@@ -84,11 +85,13 @@ def _parse(text: str) -> tuple[str, dict[str, str]]:
     if name not in GENERATORS:
         raise UnknownName("workload", name, (PREFIX + known for known in GENERATORS))
     try:
-        return name, dict(parse_qsl(query, strict_parsing=True)) if query else {}
+        given = parse_qsl(query, strict_parsing=True) if query else []
     except ValueError as error:
         raise InvalidInput(
             "workload", f"{query!r} is not a list of parameters", "write name=value&name=value"
         ) from error
+    once(f"{PREFIX}{name}", (parameter for parameter, _ in given))
+    return name, dict(given)
 
 
 def _converted(name: str, make: Callable[..., Workload], given: dict[str, str]) -> dict[str, Value]:
