@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import yaml
-
 from slackwater.errors import InvalidInput, UnknownName
 
 REMEDY = "write name=value, for example node_heartbeat=0.1 or capacity.user_limit_factor=2"
@@ -54,15 +52,12 @@ def parse_settings(pairs: list[str], policies: list[str]) -> dict[str, dict[str,
 
 
 def _pair(text: str) -> tuple[str, object]:
-    name, found, value = text.partition("=")
+    name, found, given = text.partition("=")
     if not found:
         raise InvalidInput("--set", f"{text!r} is not a setting", REMEDY)
-    try:
-        return name.strip(), yaml.safe_load(value)
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: an integer of thousands of digits
-        raise InvalidInput(
-            f"--set {name}", f"{value[:200]!r} cannot be read", "write a number, a word or a list [a, b]"
-        ) from error
+    from slackwater_simulator.workload.yamlfile import value
+
+    return name.strip(), value(given, f"--set {name}")
 
 
 def _identifier(text: str, name: str) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from slackwater.errors import InvalidInput, SlackwaterError, Unavailable
 from slackwater.pools.pools import Category, classify
 from slackwater.resources import NOTHING, Resources, holding, places
+from slackwater.validation import fault
 from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
 from slackwater_cluster.api.paths import custom_path
@@ -116,9 +117,9 @@ def _size(body: Mapping[str, Any]) -> AppSize | None:
         return app_size(_completed(body))
     except SlackwaterError:
         raise
-    except decoding.UNREADABLE as problem:
+    except (RecursionError, *decoding.UNREADABLE) as problem:  # an alias may stand for what it is in
         what = " ".join(str(word) for word in (body.get("kind"), at(body, "metadata.name")) if word)
-        trouble = f"{what or 'an object'} is not written as Kubernetes reads it ({problem})"
+        trouble = f"{what or 'an object'} is not written as Kubernetes reads it ({fault(problem)})"
         raise InvalidInput("FILE", trouble, "try `kubectl apply --dry-run=server`") from problem
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from slackwater.errors import BadNumber, InvalidInput
-from slackwater.validation import amount, clip, finite, finite_array, fraction, positive, probability
+from slackwater.validation import amount, clip, finite, finite_array, fraction, parsing, positive, probability
 
 Guard = Callable[[str, float], float]
 
@@ -59,3 +59,19 @@ def test_what_is_no_probability_is_refused(text: str) -> None:
     """With what to write."""
     with pytest.raises(InvalidInput, match=r"risk: .* write for example 1% or 0.01"):
         probability("risk", text)
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (ValueError("day is out\n of range"), "day is out of range"),
+        (KeyError("maybe"), "a value is not what its tag or its form says"),
+        (RecursionError(), "too much stands inside of each other"),
+    ],
+    ids=["value", "key", "depth"],
+)
+def test_whatever_a_parser_raises_is_the_fault_of_its_text(raised: Exception, said: str) -> None:
+    """In one line, with the field and what to write instead."""
+    with pytest.raises(InvalidInput) as caught, parsing("option x", "'y' cannot be read", "write a number"):
+        raise raised
+    assert str(caught.value) == f"option x: 'y' cannot be read ({said}); write a number"
