@@ -52,17 +52,12 @@ def parse_settings(pairs: list[str], policies: list[str]) -> dict[str, dict[str,
 
 
 def _pair(text: str) -> tuple[str, object]:
-    import yaml
-
-    name, found, value = text.partition("=")
+    name, found, given = text.partition("=")
     if not found:
         raise InvalidInput("--set", f"{text!r} is not a setting", REMEDY)
-    try:
-        return name.strip(), yaml.safe_load(value)
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: an integer of thousands of digits
-        raise InvalidInput(
-            f"--set {name}", f"{value[:200]!r} cannot be read", "write a number, a word or a list [a, b]"
-        ) from error
+    from slackwater_simulator.workload.yamlfile import value
+
+    return name.strip(), value(given, f"--set {name}")
 
 
 def _identifier(text: str, name: str) -> str:

@@ -16,6 +16,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from slackwater.errors import InvalidInput
+from slackwater.validation import parsing
 from slackwater_cluster import names
 
 # The table is read by people and pasted into CEL: a key or value that would need escaping there is refused.
@@ -220,19 +221,15 @@ class ExtendedTable:
 
 
 def _parsed(text: str, field: str) -> tuple[Framework, ...]:
-    try:
+    with parsing(field, "this cannot be read as YAML", "write a list under the key frameworks"):
         content = yaml.safe_load(text)
+    try:
         return FrameworkTable.model_validate(content).frameworks
     except ValidationError as problem:
         first = problem.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "frameworks"
         raise InvalidInput(
             f"{field}.{where}", first["msg"], "see docs/reference/frameworks.md for the fields"
-        ) from problem
-    # A date that does not exist, a number of thousands of digits, thousands of brackets.
-    except (yaml.YAMLError, ValueError, RecursionError) as problem:
-        raise InvalidInput(
-            field, f"this cannot be read as YAML: {str(problem)[:200]}", "write a list under the key frameworks"
         ) from problem
 
 

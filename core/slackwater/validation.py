@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from numbers import Real
 from typing import TYPE_CHECKING
 
@@ -77,6 +78,31 @@ def alike(field: str, value: object, default: object) -> None:
         fine, remedy = not isinstance(default, str) or isinstance(value, str), "write a word"
     if not fine:
         raise BadNumber(field, value, remedy)
+
+
+@contextmanager
+def parsing(field: str, problem: str, remedy: str) -> Iterator[None]:
+    """Whatever a parser of others raises inside is the fault of its text, and told so.
+
+    Parsers raise more than errors of their own: PyYAML a ValueError for 30 February and for thousands of digits, a
+    KeyError for `!!bool maybe`, a RecursionError for thousands of brackets.
+    """
+    try:
+        yield
+    except Exception as error:
+        raise InvalidInput(field, f"{problem} ({fault(error)})", remedy) from error
+
+
+def fault(error: Exception) -> str:
+    """What a parser found wrong, and where if it says so, on one line."""
+    if isinstance(error, RecursionError):
+        return "too much stands inside of each other"
+    if isinstance(error, LookupError | AttributeError | ArithmeticError):
+        return "a value is not what its tag or its form says"
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    if mark is None or not problem:
+        return " ".join(str(error).split())[:200]
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}"
 
 
 def finite_array(field: str, values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,19 +11,19 @@ import argparse
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import yaml
 from pydantic import Field, model_validator
 from pydantic_settings import (
     BaseSettings,
+    InitSettingsSource,
     PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    YamlConfigSettingsSource,
 )
 
 from slackwater.errors import InvalidInput
 from slackwater.resources import MEMORY
+from slackwater.validation import parsing
 from slackwater_cluster import names
 from slackwater_cluster.prometheus.connection import Connection
 from slackwater_cluster.settings import Section, program, refusing
@@ -168,6 +168,7 @@ class Settings(BaseSettings):
     """All settings of the extender."""
 
     model_config = program("extender", nested="__")
+    content: ClassVar[dict[str, Any]] = {}  # of the file
 
     config: Path | None = Field(default=None, description="YAML file with any of these settings.")
     check: bool = Field(
@@ -211,16 +212,26 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Flags are put in front by `load`; no .env file is read."""
         del dotenv_settings, file_secret_settings
-        return (init_settings, env_settings, YamlConfigSettingsSource(settings_cls))
+        return (init_settings, env_settings, InitSettingsSource(settings_cls, cls.content))
 
 
 def load(arguments: Sequence[str]) -> Settings:
     """Read all sources; what is wrong is told field by field, with what to write."""
-    file = _file(arguments)
-    model = type("Settings", (Settings,), {"model_config": SettingsConfigDict(yaml_file=file), "__doc__": __doc__})
-    with refusing("extender", yaml.YAMLError):
+    model = type("Settings", (Settings,), {"content": _content(_file(arguments)), "__doc__": __doc__})
+    with refusing("extender"):
         # A documented argument of BaseSettings that its signature does not show.
         return cast("Settings", model(_cli_parse_args=list(arguments)))  # pyright: ignore[reportCallIssue]
+
+
+def _content(file: Path | None) -> dict[str, Any]:
+    """What the file says; nothing where there is none."""
+    if file is None:
+        return {}
+    with parsing("config", f"{str(file)!r} is not YAML", "see slackwater-extender --help"):
+        found = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+    if not isinstance(found, dict):
+        raise InvalidInput("config", f"{str(file)!r} holds no settings", "write `name: value`, one on each line")
+    return {str(name): value for name, value in found.items()}
 
 
 def _file(arguments: Sequence[str]) -> Path | None:

@@ -71,11 +71,15 @@ def _held(each: ListedPod, titles: Mapping[tuple[str, str], str]) -> Held:
     return Held(pod.namespace, pod.name, pod.uid, app, pod.gates, marks, titles.get((pod.namespace, app), ""))
 
 
-def places(pods: Iterable[str], place: str | None) -> list[str | None]:
-    """The namespaces to look into: the chosen one (None: all), and those that stand before names of pods."""
-    if place is None:
-        return [None]
-    return list(dict.fromkeys([place, *(name.partition("/")[0] for name in pods if "/" in name)]))
+def places(pods: Sequence[str], app: str | None, place: str | None) -> list[str | None]:
+    """The namespaces to look into: those before names of pods, and the chosen one (None: all) for whatever else.
+
+    Who names nothing but NAMESPACE/NAME need not have the right to list any other namespace.
+    """
+    written: list[str | None] = [name.partition("/")[0] for name in pods if "/" in name]
+    if pods and len(written) == len(pods) and app is None:
+        return list(dict.fromkeys(written))
+    return [None] if place is None else list(dict.fromkeys([place, *written]))
 
 
 def chosen(

@@ -17,6 +17,7 @@ import numpy as np
 from slackwater.errors import InvalidInput, SlackwaterError, Unavailable
 from slackwater.pools.pools import Category, classify
 from slackwater.resources import NOTHING, Resources, holding, places
+from slackwater.validation import fault
 from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
 from slackwater_cluster.api.paths import custom_path
@@ -30,6 +31,7 @@ from slackwater_cluster.objects import wire
 from slackwater_cluster.pods.requests import native
 from slackwater_cluster.watch import trim
 from slackwater_monitor.sources import decoding
+from slackwater_monitor.sources.answers import about_nodes
 from slackwater_monitor.sources.views import Node, Queue, Start
 from slackwater_simulator.charts.amounts import amount, count
 
@@ -70,9 +72,10 @@ def forecast(
     if not found:
         kinds = sorted({row.size.kind for row in builtin().frameworks if row.size} | {"Pod"})
         raise InvalidInput("FILE", "it holds no app whose size is written there", f"give one of {', '.join(kinds)}")
-    governance = _governance(api, {str(at(body, "metadata.namespace") or namespace) for body, *_ in found}, system)
     nodes = _nodes(extender)
-    return [_one(api, governance, nodes, each, namespace) for each in found]
+    with decoding.readable("what queues, pools or policies say"):
+        governance = _governance(api, {str(at(body, "metadata.namespace") or namespace) for body, *_ in found}, system)
+        return [_one(api, governance, nodes, each, namespace) for each in found]
 
 
 def apps(found: Iterable[Sized], namespace: str) -> list[Sized]:
@@ -116,9 +119,9 @@ def _size(body: Mapping[str, Any]) -> AppSize | None:
         return app_size(_completed(body))
     except SlackwaterError:
         raise
-    except decoding.UNREADABLE as problem:
+    except (RecursionError, *decoding.UNREADABLE) as problem:  # an alias may stand for what it is in
         what = " ".join(str(word) for word in (body.get("kind"), at(body, "metadata.name")) if word)
-        trouble = f"{what or 'an object'} is not written as Kubernetes reads it ({problem})"
+        trouble = f"{what or 'an object'} is not written as Kubernetes reads it ({fault(problem)})"
         raise InvalidInput("FILE", trouble, "try `kubectl apply --dry-run=server`") from problem
 
 
@@ -162,10 +165,12 @@ def _governance(api: ApiClient, namespaces: set[str], system: str) -> Governance
 
 
 def _nodes(extender: ExtenderClient) -> Sequence[Node] | None:
+    """All nodes; None where the extender does not say, or a node cannot be read that may be the largest."""
     try:
-        return [decoding.node(body) for body in extender.get("/v1/nodes")["nodes"]]
+        found, wrong = decoding.read(decoding.node, about_nodes(extender), "nodes")
     except Unavailable:
         return None
+    return None if wrong else found
 
 
 def _one(
@@ -234,7 +239,7 @@ def _start(
 def _queue(api: ApiClient, name: str) -> Queue | None:
     """The queue with its status; None where it has none."""
     found = next((each for each in api.items(custom_path("admissionqueues")) if each["metadata"]["name"] == name), None)
-    return decoding.queue(found, time.time()) if found and found.get("status") else None
+    return decoding.sound(decoding.queue(found, time.time())) if found and found.get("status") else None
 
 
 def _category(governance: Governance, name: str, queue: Queue | None, size: AppSize) -> Category:

@@ -24,6 +24,7 @@ def files(tmp_path: Path) -> Path:
         (tmp_path / name).write_bytes(b"\xff\xfe\x00bad")
     (tmp_path / "empty.jsonl").touch()
     (tmp_path / "bad.yaml").write_text("a: [1\n")
+    (tmp_path / "tag.yaml").write_text("a: !!bool maybe\n")
     (tmp_path / "two.yaml").write_text("a: 1\n---\nb: 2\n")
     (tmp_path / "cut.gz").write_bytes(gzip.compress(b"hello\n" * 100)[:10])
     return tmp_path
@@ -65,6 +66,7 @@ def refusal(files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         (["when", "latin.yaml"], "FILE: 'latin.yaml' is not text in UTF-8"),
         (["when", "bad.yaml"], "is not YAML (line 2, column 1"),
         (["explain", "team/pod", "--kubeconfig", "bad.yaml"], "no usable Kubernetes configuration (while parsing"),
+        (["explain", "team/pod", "--kubeconfig", "tag.yaml"], "no usable Kubernetes configuration ('maybe')"),
         (["demo", "--serve", "--port", "999999"], "less than or equal to 65535"),
         (["demo", "--report", "bad.yaml"], "'bad.yaml' cannot be made (File exists)"),
         (["reproduce", "004", "--report", "bad.yaml"], "'bad.yaml' cannot be made (File exists)"),

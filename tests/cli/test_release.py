@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from slackwater.errors import InvalidInput
+from slackwater.errors import InvalidInput, Unavailable
 from slackwater_cli.main import app
 from support.fakes.httpcluster import GROUP, Cluster
 
@@ -84,6 +84,21 @@ def test_release_looks_for_a_name_alone_in_one_namespace(run: Run, cluster: Clus
     rows = json.loads(done.stdout)
     assert {(row["namespace"], row["name"]) for row in rows} == {("team-a", "etl-0"), ("team-b", "etl-1")}
     run("release", "team-b/nowhere", "--dry-run")
+
+
+def test_release_looks_only_into_the_namespaces_that_are_written(run: Run, cluster: Cluster) -> None:
+    """Who names NAMESPACE/POD need not be allowed to list that of the context, or all."""
+    pods = cluster.answers["/api/v1/namespaces/team-a/pods"]
+    assert isinstance(pods, dict)
+    cluster.put("/api/v1/namespaces/team-b/pods", *json.loads(json.dumps(pods["items"]).replace("team-a", "team-b")))
+    for path in ("/api/v1/pods", "/api/v1/namespaces/team-a/pods"):
+        cluster.answers[path] = (403, {"message": "you cannot list pods"})
+    for where in ((), ("-A",)):
+        (row,) = json.loads(run("release", "team-b/etl-0", *where, "--dry-run", "-o", "json").stdout)
+        assert (row["namespace"], row["name"]) == ("team-b", "etl-0")
+    for more in (("etl-1",), ("--app", "etl")):
+        with pytest.raises(Unavailable, match="you cannot list pods"):
+            run("release", "team-b/etl-0", *more, "--dry-run")
 
 
 def test_release_reports_a_refusal_of_the_server(run: Run, cluster: Cluster) -> None:

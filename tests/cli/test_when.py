@@ -208,6 +208,11 @@ def test_all_apps_of_a_file_are_answered_for_programs_too(ask: Callable[..., Res
     [
         pytest.param(None, "cannot be read .No such file", id="missing"),
         pytest.param("a: [", "is not YAML", id="not-yaml"),
+        pytest.param("a: 2026-02-30", "is not YAML .day is out of range", id="no-such-day"),
+        pytest.param(f"a: {'9' * 5000}", "is not YAML .Exceeds the limit", id="digits"),
+        pytest.param("[" * 5000, "is not YAML .too much stands inside", id="brackets"),
+        pytest.param("a: !!bool maybe", "is not YAML .a value is not what", id="tag"),
+        pytest.param("kind: Job\nspec: &a {b: *a}", "Job is not written as .*too much stands inside", id="circle"),
         pytest.param("kind: Service", "holds no app", id="no-app"),
         pytest.param("{kind: List, items: [a, b]}", "holds no app", id="items-are-text"),
         pytest.param("{kind: List, items: abc}", "holds no app", id="items-is-text"),

@@ -94,6 +94,10 @@ def test_rows_of_a_config_map_come_first_and_replace() -> None:
         pytest.param("frameworks: [{name: x, app: [y], tasks: [{key: z, values: [2026-02-30]}]}]", id="no such day"),
         pytest.param(f"frameworks: [{{name: {'9' * 5000}}}]", id="a number of 5,000 digits"),
         pytest.param("[" * 1000, id="1,000 brackets"),
+        pytest.param("frameworks: !!bool maybe", id="no such truth"),
+        pytest.param("frameworks: !!timestamp x", id="no time"),
+        pytest.param(f"frameworks: {':'.join(['1'] * 200)}.5", id="200 places of sixty"),
+        pytest.param("&a [*a]", id="a list that holds itself"),
     ],
 )
 def test_what_yaml_itself_cannot_read_is_told_and_ends_nothing(text: str) -> None:

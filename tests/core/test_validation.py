@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from slackwater.errors import BadNumber, InvalidInput
-from slackwater.validation import amount, clip, finite, finite_array, fraction, once, positive, probability
+from slackwater.validation import amount, clip, finite, finite_array, fraction, once, parsing, positive, probability
 
 Guard = Callable[[str, float], float]
 
@@ -66,3 +66,19 @@ def test_what_stands_in_a_list_twice_is_refused() -> None:
     once("policies", ["fifo", "fair"])
     with pytest.raises(InvalidInput, match="policies: fifo is there twice; name it once"):
         once("policies", iter(("fifo", "fair", "fifo")))
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (ValueError("day is out\n of range"), "day is out of range"),
+        (KeyError("maybe"), "a value is not what its tag or its form says"),
+        (RecursionError(), "too much stands inside of each other"),
+    ],
+    ids=["value", "key", "depth"],
+)
+def test_whatever_a_parser_raises_is_the_fault_of_its_text(raised: Exception, said: str) -> None:
+    """In one line, with the field and what to write instead."""
+    with pytest.raises(InvalidInput) as caught, parsing("option x", "'y' cannot be read", "write a number"):
+        raise raised
+    assert str(caught.value) == f"option x: 'y' cannot be read ({said}); write a number"

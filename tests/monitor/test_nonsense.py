@@ -22,10 +22,11 @@ from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_monitor.check import Mark, check
 from slackwater_monitor.explain import lines, node_lines
 from slackwater_monitor.settings import Settings
-from slackwater_monitor.sources.answers import about_node
+from slackwater_monitor.sources.answers import about_node, about_nodes
 from slackwater_monitor.sources.explanation import explain
 from slackwater_monitor.sources.live import Live
 from slackwater_monitor.web.app import dashboard
+from slackwater_monitor.when import forecast
 from support.builders.mutants import mutated
 from support.examples import examples
 from support.fakes.httpcluster import PROXY, usual
@@ -111,6 +112,29 @@ def test_explain_answers_nonsense_with_a_sentence(seed: int) -> None:
             assert lines(explain(api, extender, "team-a", name), None)
     with suppress(Unavailable):
         assert node_lines(about_node(extender, "n0"))
+
+
+@given(st.integers(0, 10**9))
+def test_when_answers_nonsense_with_a_sentence(seed: int) -> None:
+    """So does the question about an app that is not submitted yet."""
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": {"containers": []}}
+    with suppress(Unavailable):
+        (found,) = forecast(*clients(nonsense(seed)), [pod], "team-a", "slackwater-system")
+        assert found.sentence
+
+
+@pytest.mark.parametrize("whole", WHOLES, ids=repr)
+def test_nodes_that_are_none_are_unknown_and_told_so(whole: bytes) -> None:
+    """`when` counts no room, `top` and pages have a sentence; neither shows Python's own words."""
+    answers = {path: json.dumps(body).encode() for path, body in ANSWERS.items()}
+    api, extender = clients({**answers, f"{PROXY}/v1/nodes": whole})
+    with pytest.raises(Unavailable, match=TOLD):
+        about_nodes(extender)
+    said = Live(api, extender).snapshot().problems[0]
+    assert said.startswith("the ledger of the extender cannot be read")
+    assert "NoneType" not in said
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": {"containers": []}}
+    assert forecast(api, extender, [pod], "team-a", "slackwater-system")[0].fitting is None
 
 
 @given(st.integers(0, 10**9))

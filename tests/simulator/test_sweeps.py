@@ -91,6 +91,8 @@ def test_summary_is_a_mean_over_seeds(tmp_path: Path) -> None:
         pytest.param(TEXT.replace("[fifo]", "['fifo?cores=true&cores=no']"), "cores is there twice", id="option-twice"),
         pytest.param(TEXT.replace("[fifo]", "['fifo?cores']"), "write fifo.option=value", id="option-without-value"),
         pytest.param(TEXT.replace("[fifo]", "['fifo?cores=[']"), "cores.* cannot be read", id="option-not-yaml"),
+        pytest.param(TEXT.replace("[fifo]", "['fifo?cores=2026-02-30']"), "cores.* cannot be read", id="option-no-day"),
+        pytest.param(TEXT.replace("[fifo]", f"['fifo?a={'9' * 5000}']"), "a: .* cannot be read", id="option-digits"),
         pytest.param(TEXT + "metrics: [speed]\n", "'speed' is not known", id="unknown-metric"),
         pytest.param(TEXT.replace("[fifo]", "fifo"), r"write policy: \[fifo\]", id="one-policy-without-brackets"),
     ],

@@ -46,7 +46,7 @@ def command(
         raise InvalidInput("release", "nothing is named", "name pods, or give --app APP or --all")
     api = api_server(kubeconfig, context)
     place = None if everywhere else namespace_of(namespace, kubeconfig, context)
-    known = [each for space in places(pods or (), place) for each in held(api, space, system=system)]
+    known = [each for space in places(pods or (), app, place) for each in held(api, space, system=system)]
     found, missing = chosen(known, pods or (), app, place)
     for name in missing:
         where = "" if "/" in name else f" in {place or 'any namespace'}"

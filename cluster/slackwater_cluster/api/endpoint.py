@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 from kubernetes import client, config
 from kubernetes.config.config_exception import ConfigException
-from yaml import YAMLError
 
 from slackwater.errors import Unavailable
 
@@ -48,7 +47,9 @@ def endpoint(kubeconfig: Path | None = None, context: str | None = None) -> Endp
             config.load_incluster_config(client_configuration=settings)  # type: ignore[no-untyped-call]
         else:
             _load(str(kubeconfig) if kubeconfig else None, context, settings)
-    except (ConfigException, OSError, ValueError, TypeError, YAMLError) as problem:
+    except Unavailable:
+        raise
+    except Exception as problem:  # whatever the client library and PyYAML raise about a file
         said = " ".join(str(problem).split()).rstrip(".")
         raise Unavailable(f"no usable Kubernetes configuration ({said}); give --kubeconfig FILE") from problem
     return Endpoint(settings.host.rstrip("/"), _tls(settings), _headers(settings), _proxy(settings))

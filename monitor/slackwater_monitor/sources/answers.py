@@ -1,4 +1,4 @@
-"""The extender's answers about one pod and one node, checked in one place before anybody reads them.
+"""The extender's answers about pods and nodes, checked in one place before anybody reads them.
 
 What pages and commands read of an answer must be there, of its type and of a size that can be shown; otherwise the
 answer counts as none, and the sentence says what is wrong with it. What they do not read passes as it is.
@@ -121,6 +121,12 @@ class NodeAnswer(msgspec.Struct):
     pods: Annotated[list[ChargedPod], Meta(max_length=10_000)]
 
 
+class NodesAnswer(msgspec.Struct):
+    """GET /v1/nodes; a node that cannot be read costs itself only (`decoding.read`)."""
+
+    nodes: Annotated[list[Any], Meta(max_length=1_000_000)]
+
+
 def about_pod(extender: ExtenderClient, namespace: str, name: str) -> dict[str, Any]:
     """What the extender says of a pod."""
     return checked(extender.explain(namespace, name), PodAnswer, f"pod {namespace}/{name}")
@@ -129,6 +135,12 @@ def about_pod(extender: ExtenderClient, namespace: str, name: str) -> dict[str, 
 def about_node(extender: ExtenderClient, name: str) -> dict[str, Any]:
     """A node's arithmetic by resource, and its pods."""
     return checked(extender.get(joined("v1", "nodes", name)), NodeAnswer, f"node {name}")
+
+
+def about_nodes(extender: ExtenderClient) -> list[Any]:
+    """Every node in short, each as it was sent."""
+    found: list[Any] = checked(extender.get("/v1/nodes"), NodesAnswer, "its nodes")["nodes"]
+    return found
 
 
 def checked(answer: Any, shape: type[Any], what: str) -> dict[str, Any]:

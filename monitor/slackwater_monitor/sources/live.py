@@ -15,7 +15,7 @@ from slackwater_cluster.api.paths import custom_path
 from slackwater_cluster.apps.listing import ListedPod, listed_pods
 from slackwater_cluster.apps.resolver import role_of
 from slackwater_monitor.sources import decoding
-from slackwater_monitor.sources.answers import about_node
+from slackwater_monitor.sources.answers import about_node, about_nodes
 from slackwater_monitor.sources.downsampling import Memory
 from slackwater_monitor.sources.explanation import Explanation, explain
 from slackwater_monitor.sources.prometheus import Measured
@@ -99,8 +99,8 @@ class Live:
 
     def _nodes(self, problems: list[str]) -> list[Node]:
         try:
-            return _read(decoding.node, self._extender.get("/v1/nodes")["nodes"], "nodes", problems)
-        except (KeyError, TypeError, Unavailable) as problem:
+            return _read(decoding.node, about_nodes(self._extender), "nodes", problems)
+        except Unavailable as problem:
             problems.append(f"the ledger of the extender cannot be read, so room and use are unknown: {problem}")
         try:
             return _read(decoding.plain_node, self._api.items("/api/v1/nodes"), "nodes", problems)

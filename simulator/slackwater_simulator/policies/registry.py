@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
-import yaml
-
 from slackwater.errors import InvalidInput, UnknownName
 from slackwater.validation import alike, once
+from slackwater_simulator.workload.yamlfile import value
 
 YARN = ("yarn", "ideal")
 # Packages register policies of their own under this group of entry points: name = "module:Class".
@@ -220,16 +219,7 @@ def variant(text: str) -> tuple[str, dict[str, Any]]:
     if query.count("=") < max(len(pairs), query.count("&") + bool(query)):
         raise InvalidInput(f"policy {name}", f"{query!r} are not options", f"write {name}?option=value&option=value")
     once(f"policy {name}", (option for option, _ in pairs))
-    return name, {option: _value(name, option, value) for option, value in pairs}
-
-
-def _value(name: str, option: str, text: str) -> Any:
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise InvalidInput(
-            f"policy {name}, {option}", f"{text!r} cannot be read", "write a number, a word or a list [a, b]"
-        ) from error
+    return name, {option: value(text, f"policy {name}, {option}") for option, text in pairs}
 
 
 def create(name: str, world: str, options: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""YAML files that people write, read so that whatever is wrong with one is told in a sentence."""
+"""YAML that people write, read so that whatever is wrong with it is told in a sentence."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from typing import Any
 import yaml
 
 from slackwater.errors import InvalidInput
+from slackwater.validation import parsing
 
 
 def documents(path: Path, field: str, remedy: str) -> list[Any]:
     """All documents of a file; `field` and `remedy` are what the error names and advises."""
     try:
-        return list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise InvalidInput(field, f"{str(path)!r} cannot be read ({error.strerror})", remedy) from error
     except UnicodeDecodeError as error:
         raise InvalidInput(field, f"{str(path)!r} is not text in UTF-8 ({error.reason})", remedy) from error
-    except yaml.YAMLError as error:
-        raise InvalidInput(field, f"{str(path)!r} is not YAML ({fault(error)})", remedy) from error
+    with parsing(field, f"{str(path)!r} is not YAML", remedy):
+        return list(yaml.safe_load_all(text))
 
 
 def document(path: Path, field: str, remedy: str) -> Any:
@@ -30,9 +31,7 @@ def document(path: Path, field: str, remedy: str) -> Any:
     return found[0] if found else None
 
 
-def fault(error: yaml.YAMLError) -> str:
-    """What is wrong and where, on one line."""
-    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
-    if mark is None or not problem:
-        return " ".join(str(error).split())
-    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}"
+def value(text: str, field: str) -> Any:
+    """A value of an option, as a person writes it in one line."""
+    with parsing(field, f"{text[:200]!r} cannot be read", "write a number, a word or a list [a, b]"):
+        return yaml.safe_load(text)

@@ -181,6 +181,19 @@ def test_reasons_are_kept_and_change_nothing(world: str) -> None:
     assert [hold.time for hold in told.holds] == sorted(hold.time for hold in told.holds)
 
 
+def test_nobody_is_said_to_wait_behind_an_app_that_has_begun() -> None:
+    """The gate is asked again as soon as an app passes it, so each reason holds while it is the last one."""
+    jobs = [job(f"app{number:02}", 4, usage=IDLE) for number in range(16)]
+    outcome = play(jobs, world="kubernetes", reasons=True)
+    begun = {each.id: at for each, at in zip(jobs, outcome.jobs.driver.tolist(), strict=True)}
+    behind = [hold for hold in outcome.holds if hold.reason == "behind-another-app"]
+    for hold in behind:
+        later = [each.time for each in outcome.holds if each.job == hold.job and each.time > hold.time]
+        until = min([*later, begun[jobs[hold.job].id]])
+        assert until <= begun[hold.sentence.split(",")[0].rpartition(" ")[2]], hold
+    assert behind
+
+
 def test_a_part_that_does_not_exist_is_refused() -> None:
     """With the names of those that do."""
     with pytest.raises(UnknownName, match="overcommit"):

@@ -144,6 +144,7 @@ class Gatekept(Scheduler):
         began = self.world.clock()
         self.round()
         self.world.decided(began)
+        self.reviews.look()
 
     def round(self) -> None:
         """Decide, and carry out what was decided."""

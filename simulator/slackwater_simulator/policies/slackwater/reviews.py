@@ -17,7 +17,7 @@ from slackwater_simulator.results.outcome import Hold
 if TYPE_CHECKING:
     from slackwater_simulator.policies.slackwater.gate import Gate
 
-EVERY = 10.0  # seconds between two looks
+EVERY = 10.0  # seconds between two looks while nobody passes the gate
 NAMED = ("ahead", "claimant")  # numbers of a verdict that are apps
 GOING = frozenset({WaitReason.RELEASED, WaitReason.COMPLETE})
 
@@ -29,14 +29,17 @@ class HoldReviews:
     gate: Gate
     holds: list[Hold] = field(default_factory=list)
     _next: float = 0.0
+    _passed: frozenset[int] = frozenset()  # apps past the gate at the last look: nobody waits behind them
     _last: dict[str, str] = field(default_factory=dict)  # the sentence last kept of each app
 
     def look(self) -> None:
-        """Note what is new, where reasons are wanted and it is time."""
-        now = self.gate.world.engine.now
-        if not self.gate.parts.reasons or now < self._next:
+        """Note what is new, where reasons are wanted and it is time or an app has passed the gate or ended."""
+        if not self.gate.parts.reasons:
             return
-        self._next = now + EVERY
+        now, passed = self.gate.world.engine.now, frozenset(self.gate.views.started)
+        if now < self._next and passed == self._passed:
+            return
+        self._next, self._passed = now + EVERY, passed
         for verdict in decide(self.gate.snapshot(now), explain=True).verdicts.values():
             if verdict.reason not in GOING:
                 self._note(self._named(verdict), now)
