@@ -14,8 +14,6 @@ from importlib import import_module
 from pkgutil import walk_packages
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 import slackwater_cli
 from slackwater import __version__
@@ -103,5 +101,7 @@ def run() -> None:
 
 
 def _refuse(sentence: str) -> None:
-    Console(stderr=True, soft_wrap=True, highlight=False, emoji=False).print(f"[bold red]{escape(sentence)}[/]")
+    from slackwater_cli.printing import console
+
+    console(stderr=True).print(sentence, style="bold red", highlight=False, soft_wrap=True)
     sys.exit(REFUSED)

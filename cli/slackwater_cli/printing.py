@@ -8,14 +8,15 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from enum import Enum, StrEnum
+from pathlib import Path
 from textwrap import wrap
 from typing import Annotated, Any, Generic, TypeVar
 
 import typer
 import yaml
 from rich.console import Console, JustifyMethod, OverflowMethod, RenderableType
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 Row = TypeVar("Row")
 
@@ -68,7 +69,17 @@ def put(shown: RenderableType, *, wide: bool) -> None:
 
     A number that is cut off is worse than a line that the terminal breaks, and in a pipe nothing breaks it.
     """
-    Console(width=WIDEST if wide else None).print(shown)  # no table of ours expands
+    console(width=WIDEST if wide else None).print(shown)  # no table of ours expands
+
+
+def console(*, stderr: bool = False, width: int | None = None) -> Console:
+    """Where every command prints. Brackets and colons of names are shown as they are; colour comes by style or Text."""
+    return Console(stderr=stderr, width=width, markup=False, emoji=False)
+
+
+def written(path: Path) -> None:
+    """Say beside the results where the page of a report is."""
+    console(stderr=True).print(f"report: {path}", soft_wrap=True)
 
 
 def table(rows: Sequence[Row], columns: Sequence[Column[Row]], *, wide: bool = False, title: str = "") -> Table:
@@ -82,7 +93,7 @@ def table(rows: Sequence[Row], columns: Sequence[Column[Row]], *, wide: bool = F
         head = column.head if wide or not column.number else _narrow(column, rows)
         made.add_column(head, justify=justify, overflow=overflow, no_wrap=column.number)
     for row in rows:
-        made.add_row(*(escape(column.cut(column.text(row), wide=wide)) for column in shown))
+        made.add_row(*(Text(column.cut(column.text(row), wide=wide)) for column in shown))
     return made
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -32,7 +31,7 @@ def render(seen: Snapshot, *, nodes: int = 20, apps: int = 15, wide: bool = Fals
 
 def _headline(seen: Snapshot) -> Text:
     at = datetime.fromtimestamp(seen.at, UTC).strftime("%H:%M:%S UTC")
-    parts = [f"[bold]{at}[/]", count(len(seen.nodes), "node")]
+    parts = [count(len(seen.nodes), "node")]
     for kind, name in (("cpu", "CPU"), ("memory", "memory")):
         size, used, asked = (seen.total(field, kind) for field in ("allocatable", "used", "declared"))
         if size and not seen.charged:
@@ -41,7 +40,7 @@ def _headline(seen: Snapshot) -> Text:
             parts.append(f"{name} {percent(asked / size)} requested, {percent(used / size)} used")
     waiting = sum(app.pods.get("held", 0) for app in seen.apps)
     parts.append(f"{count(len(seen.apps), 'app')}, {count(waiting, 'pod')} held")
-    return Text.from_markup(" · ".join(parts))
+    return Text.assemble((at, "bold"), *(f" · {part}" for part in parts))
 
 
 def bar(used: float, estimate: float, asked: float, size: float, allowed: float = 0.0, width: int = WIDTH) -> Text:
@@ -81,7 +80,7 @@ def _nodes(seen: Snapshot, shown: int, wide: bool) -> Table:
         made.add_column(head, no_wrap=head != "NODE", overflow="ellipsis", justify="right" if right else "left")
     ordered = sorted(seen.nodes, key=lambda node: (-_load(node), node.name))
     for node in ordered[:shown]:
-        cells: list[RenderableType] = [escape(node.name)]
+        cells: list[RenderableType] = [Text(node.name)]
         for kind in ("cpu", "memory"):
             fields = (node.used, node.estimate, node.declared, node.allowed, node.allocatable)
             used, estimate, asked, allowed, size = (field.get(kind, 0.0) for field in fields)
@@ -107,7 +106,7 @@ def _queues(seen: Snapshot) -> Table:
         pool = pool_of(queue.name, seen.pools)
         share = pool.border if pool is not None else "–"
         numbers = (queue.drivers_running, queue.drivers_waiting, queue.held, queue.released)
-        made.add_row(escape(queue.name), queue.state, *(str(number) for number in numbers), share)
+        made.add_row(Text(queue.name), Text(queue.state), *(str(number) for number in numbers), share)
     return made
 
 
@@ -137,7 +136,7 @@ def _apps(apps: Sequence[App], shown: int) -> Table:
     for app in ordered[:shown]:
         made.add_row(
             Text(f"{app.namespace}/{app.shown}", overflow="ellipsis", no_wrap=True),
-            app.phase,
+            Text(app.phase),
             str(app.position or ""),
             seconds(app.wait) if app.wait is not None else "",
             str(app.pods.get("held", 0)),

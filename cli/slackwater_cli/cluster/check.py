@@ -6,13 +6,12 @@ import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from slackwater_cli.cluster.connection import Reach
 from slackwater_cli.history import prometheus as asking
 from slackwater_cli.optiongroups import grouped
-from slackwater_cli.printing import Format, Output, data, jsonable
+from slackwater_cli.printing import Format, Output, console, data, jsonable
 
 if TYPE_CHECKING:
     from slackwater_monitor.check import Finding
@@ -46,7 +45,9 @@ def command(
 
 
 def _print(found: list[Finding]) -> None:
-    console = Console(highlight=False)
+    out = console()
     for finding in found:
         mark = finding.mark.value
-        console.print(f"[{COLOURS[mark]}]{mark:<8}[/] [bold]{finding.part:<17}[/] {escape(finding.words)}")
+        out.print(
+            Text.assemble((f"{mark:<8}", COLOURS[mark]), " ", (f"{finding.part:<17}", "bold"), f" {finding.words}")
+        )

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from slackwater.errors import InvalidInput
 from slackwater_cli.cluster.connection import Namespace, Reach
 from slackwater_cli.optiongroups import grouped
-from slackwater_cli.printing import Format, Output, data, jsonable
+from slackwater_cli.printing import Format, Output, data, jsonable, put
 
 if TYPE_CHECKING:
     from slackwater_cluster.api.client import ExtenderClient
@@ -88,5 +86,5 @@ def _print(lines: list[tuple[str, str]]) -> None:
     made.add_column(style="bold", no_wrap=True)
     made.add_column(overflow="fold")
     for what, words in lines:
-        made.add_row(what, escape(words))
-    Console().print(made)
+        made.add_row(what, words)
+    put(made, wide=False)

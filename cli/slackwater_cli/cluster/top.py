@@ -7,12 +7,11 @@ from functools import partial
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.live import Live as Screen
 
 from slackwater_cli.cluster.connection import Reach
 from slackwater_cli.optiongroups import grouped
-from slackwater_cli.printing import Format, Output, data, jsonable, put
+from slackwater_cli.printing import Format, Output, console, data, jsonable, put
 
 # Nothing at all could be read.
 BLIND = 1
@@ -37,10 +36,10 @@ def command(
     seen = source.snapshot()
     if data(jsonable(seen), output):
         pass
-    elif once or not Console().is_terminal:
+    elif once or not console().is_terminal:
         put(picture(seen), wide=output is Format.WIDE)
     else:
-        with Screen(picture(seen), auto_refresh=False, screen=True) as screen:
+        with Screen(picture(seen), console=console(), auto_refresh=False, screen=True) as screen:
             while True:
                 time.sleep(interval)
                 screen.update(picture(source.snapshot()), refresh=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
-from slackwater_cli.printing import Column, Format, data, jsonable, put, table
+from slackwater_cli.printing import Column, Format, console, data, jsonable, put, table
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from slackwater_monitor.assessment.advice import Advice
     from slackwater_monitor.assessment.assessment import Assessment
     from slackwater_monitor.assessment.prices import Prices
@@ -19,9 +19,9 @@ def print_advice(found: Sequence[Advice], output: Format, rows: int, prices: Pri
     """The workloads worth a change, most first; where money is told, by which prices."""
     if data([jsonable(each) for each in found], output):
         return
-    console, wide = Console(), output is Format.WIDE
+    out, wide = console(), output is Format.WIDE
     if not found:
-        console.print("Every workload asks for about what it needs.")
+        out.print("Every workload asks for about what it needs.")
         return
     from slackwater_simulator.charts.amounts import count
 
@@ -29,15 +29,15 @@ def print_advice(found: Sequence[Advice], output: Format, rows: int, prices: Pri
     title = f"{len(shown)} of {count(len(found), 'workload that is', 'workloads that are')} worth a change"
     put(table(shown, _columns(priced=prices is not None), wide=wide, title=title), wide=wide)
     if prices is not None:
-        console.print(f"Prices: {prices.source}.", soft_wrap=True, highlight=False)
+        out.print(f"Prices: {prices.source}.", soft_wrap=True, highlight=False)
     for each in shown:
-        _print(console, each)
+        _print(out, each)
 
 
-def _print(console: Console, each: Advice) -> None:
+def _print(out: Console, each: Advice) -> None:
     lines = [f"\n# {each.namespace}/{each.kind}/{each.name}: {each.risk}", *(f"# note: {note}" for note in each.notes)]
     lines += [each.yaml, *([each.kubectl] if each.kubectl else []), f"# try it: {each.what_if}"]
-    console.print("\n".join(lines), soft_wrap=True, highlight=False, markup=False)
+    out.print("\n".join(lines), soft_wrap=True, highlight=False)
 
 
 def idle_cost(found: Assessment, prices: Prices) -> str:

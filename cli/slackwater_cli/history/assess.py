@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from slackwater.errors import InvalidInput
 from slackwater_cli.history import prometheus as asking
 from slackwater_cli.history.advice import idle_cost, print_advice
 from slackwater_cli.optiongroups import grouped
-from slackwater_cli.printing import Format, Output, data, put
+from slackwater_cli.printing import Format, Output, console, data, put, written
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -114,12 +113,12 @@ def _show(found: Assessment, output: Format, wanted: Wanted) -> None:
     elif not data(jsonable(found, wanted.prices), output):
         wide = output is Format.WIDE
         put(render(found, wanted.by.value, wanted.rows, wide=wide), wide=wide)
-        console = Console()
+        out = console()
         if wanted.prices is not None:
-            console.print(idle_cost(found, wanted.prices), soft_wrap=True, highlight=False)
-        console.print("What to write into each workload: add --advice", style="dim")
+            out.print(idle_cost(found, wanted.prices), soft_wrap=True, highlight=False)
+        out.print("What to write into each workload: add --advice", style="dim")
     if wanted.report is not None:
-        Console(stderr=True, soft_wrap=True).print(f"report: {write(found, wanted.report, wanted.prices)}")
+        written(write(found, wanted.report, wanted.prices))
 
 
 def _trace(path: Path, output: Format, report: Path | None) -> None:
@@ -129,7 +128,7 @@ def _trace(path: Path, output: Format, report: Path | None) -> None:
     if not data(found.jsonable(), output):
         _trace_table(found)
     if report is not None:
-        Console(stderr=True, soft_wrap=True).print(f"report: {write(found, report)}")
+        written(write(found, report))
 
 
 def _trace_table(found: Study) -> None:
@@ -145,4 +144,4 @@ def _trace_table(found: Study) -> None:
         made.add_column(name, justify="right")
     for kind, each in found.kinds.items():
         made.add_row(kind, f"{100 * each.whole:.2f} %", *(f"{each.at(share):.3f}" for share in SHARES))
-    Console().print(made)
+    put(made, wide=False)

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from slackwater.errors import InvalidInput
 from slackwater_cli.history import prometheus as asking
 from slackwater_cli.optiongroups import grouped
+from slackwater_cli.printing import console
 from slackwater_cli.progress import bars
 
 
@@ -33,11 +33,11 @@ def command(
         found = run(order, tick("asking Prometheus"), tick("reading answers"))
     made = export(found, file.stem, chosen)
     paths = write(made, file)
-    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    out = console(stderr=True)
     jobs = made.workload.jobs
     sizes = {"job": len(jobs), "task": sum(job.tasks for job in jobs), "node": len(made.nodes)}
-    console.print(", ".join(count(number, thing) for thing, number in sizes.items()))
+    out.print(", ".join(count(number, thing) for thing, number in sizes.items()), highlight=False, soft_wrap=True)
     for note in (*made.workload.notes, *found.notes):
-        console.print(f"note: {note}", style="dim", markup=False)
+        out.print(f"note: {note}", style="dim", highlight=False, soft_wrap=True)
     for what, path in paths.items():
-        console.print(f"{what}: {path}")
+        out.print(f"{what}: {path}", highlight=False, soft_wrap=True)

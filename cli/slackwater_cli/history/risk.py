@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
-from slackwater_cli.printing import Column, Format, Output, data, put, table
+from slackwater_cli.printing import Column, Format, Output, data, put, table, written
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def command(
 
         size = f"{count(machines, 'machine')} of {count(residents, 'resident')}"
         title = f"{found.name}: {size}, horizon {horizon}, {count(days, 'day')}"
-        Console(stderr=True, soft_wrap=True).print(f"report: {write(report, title, gathered(curves, scores), shown)}")
+        written(write(report, title, gathered(curves, scores), shown))
     _print(shown, output)
 
 

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from slackwater_cli.options import policy_names
-from slackwater_cli.printing import Format, Output, data, put
+from slackwater_cli.printing import Format, Output, console, data, put, written
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def command(
     if report is not None:
         from slackwater_simulator.reports.page import write
 
-        Console(stderr=True, soft_wrap=True).print(f"report: {write(list(found.outcomes.values()), report)}")
+        written(write(list(found.outcomes.values()), report))
     if not data(found.jsonable(), output):
         _print(found, wide=output is Format.WIDE)
 
@@ -65,16 +64,16 @@ def _print(found: Comparison, *, wide: bool) -> None:
         replay = ", replayed" if name == found.was else ""
         made.add_row(f"{NAMES.get(name, name)}{replay}", *_cells(each, wide), style="red" if each.deadlock else None)
     put(made, wide=True)
-    console = Console(highlight=False)
+    out = console()
     if found.errors:
         words = ", ".join(f"{name} {100 * error:+.1f} %" for name, error in found.errors.items())
-        console.print(f"error of the replay of what did happen: {words}", soft_wrap=True)
+        out.print(f"error of the replay of what did happen: {words}", soft_wrap=True, highlight=False)
     if found.warning:
-        console.print(f"warning: {found.warning}", style="yellow", markup=False, soft_wrap=True)
+        out.print(f"warning: {found.warning}", style="yellow", highlight=False, soft_wrap=True)
     if found.verdict:
-        console.print(found.verdict, style="bold", markup=False, soft_wrap=True)
+        out.print(found.verdict, style="bold", highlight=False, soft_wrap=True)
     for note in found.notes:
-        console.print(f"note: {note}", style="dim", markup=False, soft_wrap=True)
+        out.print(f"note: {note}", style="dim", highlight=False, soft_wrap=True)
 
 
 def _cells(each: WhatIfFigures, wide: bool) -> list[str]:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from slackwater_cli.printing import console
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -50,19 +51,19 @@ def command(
     prepare(report)
     if serve:
         _check(port)
-    console = Console()
+    out = console()
     outcomes, makespans = _play(seed, hours, reasons=serve)
     plays = {scene: {policy: outcomes[scene, policy] for policy in POLICIES} for scene in SCENES}
     metrics = {scene: {policy: measure(each) for policy, each in found.items()} for scene, found in plays.items()}
     further = _spread(seed, makespans)
-    console.print(f"{verdict(metrics['hour'])}\n", style="bold", highlight=False)
+    out.print(f"{verdict(metrics['hour'])}\n", style="bold", highlight=False)
     for scene, title in SCENES.items():
-        console.print(_table(title, metrics[scene]))
+        out.print(_table(title, metrics[scene]))
     for line in [*standstill(plays["nine"]), *further]:
-        console.print(line, soft_wrap=True, highlight=False)
+        out.print(line, soft_wrap=True, highlight=False)
     page = write(list(plays["hour"].values()), report, told(SCENES, plays, further))
-    console.print(f"\nThe same as a page, with figures: {page}", soft_wrap=True, highlight=False)
-    console.print(
+    out.print(f"\nThe same as a page, with figures: {page}", soft_wrap=True, highlight=False)
+    out.print(
         "Decided by the functions that run in a cluster; apps and use are made up (gen:hour).\n"
         f"Next: {called()} demo --serve (watch it), {called()} assess --help (your cluster).",
         style="dim",
@@ -70,7 +71,7 @@ def command(
         soft_wrap=True,
     )
     if serve:
-        _serve(outcomes, port, console)
+        _serve(outcomes, port)
 
 
 def called() -> str:
@@ -87,7 +88,7 @@ def _check(port: int) -> None:
     check_address(options("127.0.0.1", port))
 
 
-def _serve(outcomes: dict[tuple[str, str], Outcome], port: int, console: Console) -> None:
+def _serve(outcomes: dict[tuple[str, str], Outcome], port: int) -> None:
     from slackwater_monitor.sources.simulated.replay import Replay
     from slackwater_monitor.sources.simulated.scenes import Scenes
     from slackwater_monitor.web.server import options
@@ -97,7 +98,7 @@ def _serve(outcomes: dict[tuple[str, str], Outcome], port: int, console: Console
         scene: Replay(outcomes[scene, "slackwater"], rival=outcomes[scene, "kube"], speed=speed, opening=opening)
         for scene, (speed, opening) in PACES.items()
     }
-    console.print(f"\nDashboard: http://127.0.0.1:{port}/ (Ctrl-C ends it)", highlight=False)
+    console().print(f"\nDashboard: http://127.0.0.1:{port}/ (Ctrl-C ends it)", highlight=False)
     show(Scenes(plays, SCENES), options("127.0.0.1", port))
 
 
@@ -139,7 +140,7 @@ def _table(title: str, metrics: dict[str, Metrics]) -> Table:
         table.add_column(POLICIES[policy], justify="right", style="bold" if policy == "slackwater" else None)
     table.add_column("")
     for label, values, change in rows(metrics):
-        words = "" if change is None else f"[{'green' if change.better else 'yellow'}]{change.words}[/]"
+        words = "" if change is None else Text(change.words, style="green" if change.better else "yellow")
         table.add_row(label, *values, words)
     table.add_row("")
     return table

@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.table import Table
 
 from slackwater.errors import InvalidInput, UnknownName
-from slackwater_cli.printing import Format, data, jsonable
+from slackwater_cli.printing import Format, console, data, jsonable
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -214,17 +213,17 @@ def _name(text: str) -> str:
 def _print(rows: list[Compared], total: Summary, wish: Wish) -> None:
     from slackwater_simulator.charts.amounts import count
 
-    console = Console()
+    out = console()
     table = Table(box=None, padding=(0, 2, 0, 0), title=f"{wish.policy}, {wish.scale:g} times as fast")
     for column in ("job", "submitted", "first task, predicted", "observed", "end, predicted", "observed", "error"):
         table.add_column(column, justify="left" if column == "job" else "right")
     for row in rows[:SHOWN]:
         moments = (row.submit, row.predicted.first, row.observed.first, row.predicted.end, row.observed.end)
         table.add_row(row.job, *(_seconds(moment) for moment in moments), _percent(row.error))
-    console.print(table)
+    out.print(table)
     if len(rows) > SHOWN:
-        console.print(f"… and {count(len(rows) - SHOWN, 'more job')} (-o json shows all)", style="dim")
-    console.print(
+        out.print(f"… and {count(len(rows) - SHOWN, 'more job')} (-o json shows all)", style="dim")
+    out.print(
         f"{total.finished} of {count(total.jobs, 'job')} finished\n"
         f"makespan         predicted {_seconds(total.predicted_makespan)} s, observed "
         f"{_seconds(total.observed_makespan)} s ({_percent(total.makespan_error)})\n"

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
-from slackwater_cli.printing import FOR_PEOPLE, Format, Output, data
+from slackwater_cli.printing import FOR_PEOPLE, Format, Output, console, data, written
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def command(
     if report is not None:
         from slackwater_simulator.reproduction.page import write
 
-        Console(stderr=True, soft_wrap=True).print(f"report: {write(studies, report)}")
+        written(write(studies, report))
     _print(studies, output)
 
 
@@ -55,12 +54,12 @@ def _print(studies: list[Study], output: Format) -> None:
     from slackwater_simulator.charts.table import terminal
     from slackwater_simulator.reproduction import tables
 
-    console = Console()
+    out = console()
     for study in studies:
-        console.print(terminal(tables.checks(study), boxed=True))
+        out.print(terminal(tables.checks(study), boxed=True))
         if study.sensitivity:
-            console.print(terminal(tables.sensitivity(study), boxed=True))
+            out.print(terminal(tables.sensitivity(study), boxed=True))
         for label, lines in (("modelled", study.modelled), ("note", study.remarks)):
             for line in lines:
-                console.print(f"{label}: {line}", style="dim", soft_wrap=True, highlight=False, markup=False)
-        console.print()
+                out.print(f"{label}: {line}", style="dim", soft_wrap=True, highlight=False)
+        out.print()

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from slackwater.errors import InvalidInput
 from slackwater_cli.options import parse_settings, policy_names
-from slackwater_cli.printing import FOR_PEOPLE, Format, Output, data, jsonable
+from slackwater_cli.printing import FOR_PEOPLE, Format, Output, console, data, jsonable, put, written
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -38,10 +37,10 @@ def _list(asked: bool) -> None:
         ("policies", policies()),
         ("generators", {PREFIX + name: entry.about for name, entry in GENERATORS.items()}),
     ):
-        grid.add_row(f"[bold]{title}[/]")
+        grid.add_row(title, style="bold")
         for name, about in lines.items():
             grid.add_row(f"  {name}", about)
-    Console().print(grid)
+    put(grid, wide=False)
     raise typer.Exit
 
 
@@ -189,8 +188,7 @@ def _play(
 def _write(outcomes: list[Outcome], folder: Path) -> None:
     from slackwater_simulator.reports.page import write
 
-    path = write(outcomes, folder)
-    Console(stderr=True, soft_wrap=True).print(f"report: {path}")
+    written(write(outcomes, folder))
 
 
 def _print(outcomes: list[Outcome], output: Format, *, forecasts: bool) -> None:
@@ -202,15 +200,15 @@ def _print(outcomes: list[Outcome], output: Format, *, forecasts: bool) -> None:
     if output not in FOR_PEOPLE:
         data([described(outcome) | (_judged(outcome) if forecasts else {}) for outcome in outcomes], output)
         return
-    console = Console()
-    console.print(terminal(table(outcomes), boxed=True))
+    out = console()
+    out.print(terminal(table(outcomes), boxed=True))
     counted = causes.table(outcomes)
     if counted is not None:
-        console.print(terminal(counted, boxed=True))
+        out.print(terminal(counted, boxed=True))
     for outcome in outcomes if forecasts else ():
-        console.print(_sentence(outcome), soft_wrap=True, highlight=False)
+        out.print(_sentence(outcome), soft_wrap=True, highlight=False)
     for line in notes(outcomes):
-        console.print(line, style="dim", soft_wrap=True, highlight=False, markup=False)
+        out.print(line, style="dim", soft_wrap=True, highlight=False)
 
 
 def _judged(outcome: Outcome) -> dict[str, object]:

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 from rich import table as rich
 from rich.box import HEAVY_HEAD
-from rich.markup import escape
+from rich.text import Text
 
 
 class Styled(NamedTuple):
@@ -53,16 +53,15 @@ def words(cell: Cell) -> str:
 def terminal(made: Table, *, boxed: bool = False) -> rich.Table:
     """For a terminal: plain columns, or a frame where rows belong together in groups."""
     grid = rich.Table(
-        title=made.title if boxed else f"\n{made.title}",
+        title=Text(made.title if boxed else f"\n{made.title}", style="bold"),  # names in it are no markup
         title_justify="left",
-        title_style="bold",
         box=HEAVY_HEAD if boxed else None,
         pad_edge=boxed,
         padding=(0, 1) if boxed else (0, 2, 0, 0),
         header_style="bold" if boxed else "dim",
     )
     for at, name in enumerate(_heads(made)):
-        grid.add_column(name, justify="left" if made.textual(at) else "right", overflow="fold")
+        grid.add_column(Text(name), justify="left" if made.textual(at) else "right", overflow="fold")
     for at, row in enumerate(made.rows):
         style = "bold red" if at in made.alarms else None
         grid.add_row(*map(_coloured, row), end_section=at in made.rules, style=style)
@@ -77,9 +76,8 @@ def _heads(made: Table) -> Iterator[str]:
         yield f"{names[at]} {head}" if names.get(at) else head
 
 
-def _coloured(cell: Cell) -> str:
-    colour = COLOURS.get(cell.css, "") if isinstance(cell, Styled) else ""
-    return f"[{colour}]{escape(words(cell))}[/]" if colour else escape(words(cell))
+def _coloured(cell: Cell) -> Text:
+    return Text(words(cell), style=COLOURS.get(cell.css, "") if isinstance(cell, Styled) else "")
 
 
 def markdown(made: Table) -> Iterator[str]:

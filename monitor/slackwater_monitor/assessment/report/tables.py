@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 from rich.console import Group, RenderableType
-from rich.markup import escape
+from rich.text import Text
 
 from slackwater_cluster.timestamps import stamp
 from slackwater_monitor.assessment.assessment import KINDS, Assessment, Name
@@ -27,12 +27,13 @@ def render(found: Assessment, level: str = "namespace", rows: int = 10, *, wide:
     return Group(*_headline(found), *shown, *_closing(found))
 
 
-def _headline(found: Assessment) -> Iterator[str]:
-    yield f"[bold]{sentence(found)}[/]"
+def _headline(found: Assessment) -> Iterator[Text]:
+    yield Text(sentence(found), style="bold")
     grid = found.grid
-    yield (
-        f"[dim]{stamp(grid.start)} to {stamp(grid.end)} ({seconds(grid.end - grid.start)}, "
-        f"windows of {seconds(grid.step)}, a sample every {seconds(found.interval)})[/]"
+    yield Text(
+        f"{stamp(grid.start)} to {stamp(grid.end)} ({seconds(grid.end - grid.start)}, "
+        f"windows of {seconds(grid.step)}, a sample every {seconds(found.interval)})",
+        style="dim",
     )
 
 
@@ -191,18 +192,19 @@ def drivers(found: Assessment, most: int) -> Table:
     return Table("Apps with a driver", ("namespace", "app", "known by"), rows, left=3)
 
 
-def _closing(found: Assessment) -> Iterator[str]:
+def _closing(found: Assessment) -> Iterator[Text]:
     if found.drivers:
-        yield f"\n[bold]Drivers:[/] {driver_sentence(found)}"
+        yield Text.assemble("\n", ("Drivers:", "bold"), f" {driver_sentence(found)}")
     for stall in found.stalls[:5]:
-        yield (
-            f"[bold red]Stall:[/] {stamp(stall.start)}, {seconds(stall.end - stall.start)}: "
-            f"{count(stall.drivers, 'driver')} ran, no task did, {count(stall.waiting, 'task')} waited"
+        yield Text.assemble(
+            ("Stall:", "bold red"),
+            f" {stamp(stall.start)}, {seconds(stall.end - stall.start)}: "
+            f"{count(stall.drivers, 'driver')} ran, no task did, {count(stall.waiting, 'task')} waited",
         )
     if len(found.stalls) > 5:
-        yield f"[red]… and {count(len(found.stalls) - 5, 'more stall')}[/]"
+        yield Text(f"… and {count(len(found.stalls) - 5, 'more stall')}", style="red")
     for note in found.notes:
-        yield f"[dim]note: {escape(note)}[/]"
+        yield Text(f"note: {note}", style="dim")
 
 
 def driver_sentence(found: Assessment) -> str:
