@@ -310,7 +310,7 @@ def test_described_rows_carry_their_models() -> None:
 def test_table_has_a_column_per_policy_and_notes_below() -> None:
     """One row per metric."""
     grid = terminal(table([outcome(ROWS), outcome(ROWS, policy="fair")]))
-    assert [column.header for column in grid.columns] == ["", "fifo", "fair"]
+    assert [str(column.header) for column in grid.columns] == ["", "fifo", "fair"]
     assert notes([outcome(ROWS)]) == ["made up, not measured: usage: guess (seed 0)"]
 
 
