@@ -367,3 +367,45 @@ def test_a_promise_is_what_the_formulas_say_pod_by_pod() -> None:
         assert promise is not None
         assert promise.centre == pytest.approx(centre + 1.0)  # the system's GiB
         assert promise.spread == pytest.approx(max(deviation, 0.001 * 49.0))  # of all requests and the system
+
+
+def without_readings(count: int) -> tuple[Ledger, float]:
+    """Ten nodes of 64 GiB with eight tasks that ask for 1 core and 6 GiB and use 0.8 and 5; so many of them unread."""
+    ledger, rng, now = Ledger(LedgerConfig(risk=0.05, horizon=120.0, steady=True)), np.random.default_rng(0), 0.0
+    for node in range(10):
+        ledger.upsert_node(NodeSpec(f"n{node}", (16.0, 64.0), (16.0, 64.0)))
+        for task in range(8):
+            size = (1.0, 6.0)
+            ledger.put(PodClaim(f"{task}-n{node}", f"n{node}", size, size, Role.TASK, "a", ClaimState.RUNNING, 0.0))
+    for now in np.arange(5.0, 500.0, 5.0).tolist():
+        uses = {claim.uid: np.array([0.8, 5.0]) * rng.uniform(0.95, 1.05, 2) for claim in ledger.claims()}
+        used = {node.name: sum(use for uid, use in uses.items() if uid.endswith(node.name)) for node in ledger.nodes}
+        read = {uid: use.tolist() for uid, use in uses.items() if int(uid[0]) >= count}
+        measure(ledger, now, {name: Sample(now, tuple(use)) for name, use in used.items()}, read, list(uses))  # type: ignore[arg-type]
+    return ledger, now
+
+
+@pytest.mark.parametrize("count", [8, 4, 1])
+def test_what_pods_without_a_reading_use_is_not_given_out_again(count: int) -> None:
+    """All, half or one of a node's tasks are never read one by one: their memory counts by what their node uses."""
+    ledger, now = without_readings(count)
+    for node in ledger.nodes:
+        line = ledger.explain(node.name, now)["memory"]
+        assert line.promise is not None
+        assert line.promise.factor < np.inf
+        unread = count / 8 * line.used
+        assert line.promise.least == pytest.approx(unread + 0.9 * (line.used - unread), rel=0.03)
+        assert line.promise.peak >= 0.98 * line.used
+        assert line.room <= 64.0 - 0.98 * line.used
+
+
+def test_a_pod_that_does_not_run_yet_uses_nothing() -> None:
+    """It is bound to a node of which the system uses 1 GiB: that stays the system's."""
+    cluster = settled(0.05)
+    before = cluster.ledger.explain("n2", cluster.now)["memory"].promise
+    cluster.ledger.put(PodClaim("late", "n2", (1.0, 4.0), (1.0, 4.0), app="other", state=ClaimState.BOUND))
+    cluster.play(HEARTBEAT)
+    after = cluster.ledger.explain("n2", cluster.now)["memory"].promise
+    assert before is not None
+    assert after is not None
+    assert after.centre == pytest.approx(before.centre + 4.0, abs=0.5)
