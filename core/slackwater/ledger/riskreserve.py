@@ -111,8 +111,9 @@ class KindPromises:
     def __init__(self, kind: int, risk: float, horizon: float, *, compressible: bool) -> None:
         self._kind, self._trust, self._compressible = kind, horizon / PARTS, compressible
         every = horizon / PROMISES
-        self.calibration = Calibration(risk, overlap=PROMISES, every=every)
-        self.promises = Promises(horizon, every, after=every)
+        self.calibration = Calibration(risk, overlap=PROMISES, every=every, least=PROMISES)
+        # Pods are watched for a horizon before promises about them are judged: scores of earlier ones are too low.
+        self.promises = Promises(horizon, every, after=horizon)
         self._system = PodLevels.empty(0)
         self.expected = Outlook(np.zeros(0), np.zeros(0))
         self.peak: Floats = np.zeros(0)
