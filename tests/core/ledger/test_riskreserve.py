@@ -416,9 +416,9 @@ def without_readings(count: int) -> tuple[Ledger, float]:
     for now in np.arange(5.0, 500.0, 5.0).tolist():
         uses = {claim.uid: np.array([0.8, 5.0]) * rng.uniform(0.95, 1.05, 2) for claim in ledger.claims()}
         samples = {}
-        for node in ledger.nodes:
-            used = np.sum([use for uid, use in uses.items() if uid.endswith(node.name)], axis=0)
-            samples[node.name] = Sample(now, tuple(used.tolist()))
+        for spec in ledger.nodes:
+            used = np.sum([use for uid, use in uses.items() if uid.endswith(spec.name)], axis=0)
+            samples[spec.name] = Sample(now, tuple(used.tolist()))
         read = {uid: use.tolist() for uid, use in uses.items() if int(uid[0]) >= count}
         measure(ledger, now, samples, read, list(uses))
     return ledger, now
