@@ -140,6 +140,7 @@ class Calibration:
     risk: float = RISK
     overlap: float = HORIZON / EVERY  # promises open at once: their scores tell about as much as one
     every: float = EVERY  # seconds between promises that are put aside
+    least: int = 1  # promises compared without which it is young: those of many nodes at one moment tell one story
     count: int = 0  # scores kept
     kept: Kept = field(default_factory=Kept)
     machines: dict[str, Kept] = field(default_factory=dict)
@@ -160,7 +161,7 @@ class Calibration:
     @property
     def young(self) -> bool:
         """Whether too little was compared yet to promise anything."""
-        return self.count < ENOUGH
+        return self.count < ENOUGH or len(self._scores) < self.least
 
     @property
     def asked(self) -> float:

@@ -215,6 +215,17 @@ def summed(home: Rows, amounts: Floats, nodes: int) -> Floats:
     return np.bincount(home, amounts, minlength=nodes).astype(np.float64, copy=False)
 
 
+def unread_use(wanted: Floats, home: Rows, left: Floats) -> Floats:
+    """What pods are taken to use that run and have no reading: as wanted, or where less is left on a node, parts of it.
+
+    `left` is by node the use that was measured there beside that of pods which have a reading.
+    """
+    wants = summed(home, wanted, len(left))
+    share = np.divide(np.maximum(left, 0.0), wants, out=np.zeros(len(left)), where=wants > 0)
+    found: Floats = wanted * np.minimum(share, 1.0)[home]
+    return found
+
+
 def steadied(expected: Outlook, above: NDArray[np.bool_], requests: Floats) -> Outlook:
     """The same with the spread that counts: above the centre at least STEADIEST · Σ requests.
 

@@ -10,6 +10,9 @@ it might not, tasks of the simulator were lost. It must not be by more: where me
 below zero, and m + z·s alone would promise nothing at all for the first node whose pods vary. Where pods use more
 memory than they ask for, what they use takes the place of Σ requests: the promise is not cut below it.
 
+A running pod of which no reading ever came is taken to use what it asks for, all of them together at most what U leaves
+beside those that were read (`unread_use`). That counts as use wherever use does, and of it nothing is given out again.
+
 That is computed with every sample, as a margin beside E: margin = promise − E − (min(allocatable, NC) − min(AR, NC)).
 A pod that comes or goes between two samples changes E, and by that the room, as it always does. While too few promises
 were compared (`Calibration.young`) and where samples are stale the margin is 0: paper 000's equations decide. Where
@@ -38,6 +41,7 @@ from slackwater.estimation.risk import (
     promised,
     steadied,
     summed,
+    unread_use,
     usual,
 )
 from slackwater.estimation.vectorized import Measure, NodeEstimates
@@ -72,7 +76,7 @@ class NodePromise:
     spread: float  # s
     factor: float  # z; infinite while too little is known
     peak: float  # promised
-    least: float = 0.0  # what no promise is below: of CPU what is used now, of memory nine tenths of it
+    least: float = 0.0  # what no promise is below: what is used now, of memory that was read pod by pod nine tenths
 
     @property
     def beyond(self) -> float:
@@ -97,6 +101,7 @@ class Crowd(NamedTuple):
     home: Slots
     apps: Slots
     since: Floats  # when each was first there
+    running: NDArray[np.bool_]
     together: Together
 
 
@@ -106,8 +111,9 @@ class KindPromises:
     def __init__(self, kind: int, risk: float, horizon: float, *, compressible: bool) -> None:
         self._kind, self._trust, self._compressible = kind, horizon / PARTS, compressible
         every = horizon / PROMISES
-        self.calibration = Calibration(risk, overlap=PROMISES, every=every)
-        self.promises = Promises(horizon, every, after=every)
+        self.calibration = Calibration(risk, overlap=PROMISES, every=every, least=PROMISES)
+        # Pods are watched for a horizon before promises about them are judged: scores of earlier ones are too low.
+        self.promises = Promises(horizon, every, after=horizon)
         self._system = PodLevels.empty(0)
         self.expected = Outlook(np.zeros(0), np.zeros(0))
         self.peak: Floats = np.zeros(0)
@@ -146,10 +152,10 @@ class KindPromises:
         known = usual(levels, request, self._trust) if self._compressible else Usual()
         prior = peaks.spread(crowd.apps, self._kind)
         expected = outlook(levels, request, home, rows, known, prior, self._trust, crowd.together)
-        # Use that no pod accounts for, the system's: pods without a reading are taken to use what they ask for.
-        used, read = summed(home, use, rows), levels.seen > 0
-        unread = used if read.all() else summed(home, np.where(read, use, request), rows)
-        system = np.maximum(estimates.used[:, self._kind] - unread, 0.0)
+        # Use that no pod accounts for is the system's.
+        use, unread = self._whole_use(use, levels, request, crowd, estimates.used[:, self._kind])
+        used = summed(home, use, rows)
+        system = np.maximum(estimates.used[:, self._kind] - used, 0.0)
         self._system.sample(system, dt, self._trust)
         expected = Outlook(
             expected.centre + self._system.level, np.hypot(expected.spread, np.sqrt(self._system.variance))
@@ -160,12 +166,27 @@ class KindPromises:
                 self.calibration.learn(judged.scores, judged.exceeded, machines.at(judged.rows))
         requests = summed(home, request, rows) + system
         present = used + system
-        factors, self.least = self.calibration.factors(machines), floor(present, compressible=self._compressible)
+        factors = self.calibration.factors(machines)
+        self.least = unread + floor(present - unread, compressible=self._compressible)
         self.expected = steadied(expected, factors > 0, requests)
         most = cut(requests, present, compressible=self._compressible)
         self.peak = promised(expected, factors, requests, self.least, most)
         excused = present if self._compressible else None
         self.promises.put(Promise(now, expected, self.peak, requests, present.copy(), excused))
+
+    @staticmethod
+    def _whole_use(
+        use: Floats, levels: PodLevels, request: Floats, crowd: Crowd, measured: Floats
+    ) -> tuple[Floats, Floats | float]:
+        """What each pod uses, with those that run and were never read, and by node what those alone do."""
+        unread = np.flatnonzero((levels.seen == 0) & crowd.running)
+        if not unread.size:
+            return use, 0.0
+        home, use = crowd.home[unread], use.copy()
+        use[unread] = 0.0
+        left = measured - summed(crowd.home, use, len(measured))
+        use[unread] = unread_use(request[unread], home, left)
+        return use, summed(home, use[unread], len(measured))
 
     def explain(self, row: int, machine: str) -> NodePromise:
         """The numbers behind one node's promise."""
@@ -285,7 +306,7 @@ class RiskMargins:
         home, apps, last = homes[slots] - 1, self._pods.apps[slots].copy(), self._crowd
         same = last is not None and np.array_equal(last.home, home) and np.array_equal(last.apps, apps)
         together = last.together if last is not None and same else by_app(home, apps, NO_APP)
-        return Crowd(slots, home, apps, self._since[slots], together)
+        return Crowd(slots, home, apps, self._since[slots], np.isfinite(self._pods.started[slots]), together)
 
 
 def _run(slots: Slots) -> Slots | slice:

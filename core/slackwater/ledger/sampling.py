@@ -1,7 +1,7 @@
 """What one round of measurement does to the ledger, step by step.
 
 1. Readings that are not newer than the last are passed over, as are those of pods whose container did not run yet.
-2. A driver is charged by itself (max(use, D); CPU by use) instead of its use: its use leaves U.
+2. A driver is charged by itself (max(use, D); CPU by use) instead of its use: its use leaves U, also without a reading.
 3. A node's first sample rebuilds its estimate from its pods' use and age.
 4. Eqs 1 and 3 move the estimates.
 5. Pods teach what their app comes to use; young pods are charged at least that, pods of a well-known app not much more.
@@ -22,6 +22,7 @@ from slackwater.estimation.growth import Growth
 from slackwater.estimation.margins import COMPRESSIBLE
 from slackwater.estimation.peaks import Peaks
 from slackwater.estimation.podmatrix import NOWHERE
+from slackwater.estimation.risk import summed, unread_use
 from slackwater.estimation.staleness import Staleness
 from slackwater.estimation.vectorized import Measure, NodeEstimates
 from slackwater.ledger.learnedstate import Learned, LearnedRisk, collect, restore
@@ -272,7 +273,7 @@ class SampleIntake:
         return charges
 
     def _without_drivers(self, used: Floats, slots: Slots, uses: Floats) -> Floats:
-        """Take the use of drivers, which are charged, out of U (in place), and return it. One without a reading stays.
+        """Take the use of drivers, which are charged, out of U (in place), and return it.
 
         What is left is at least what the other pods use: readings of pods may be newer than their node's.
         """
@@ -283,11 +284,40 @@ class SampleIntake:
                 driven[:, kind] = np.bincount(homes, use, minlength=len(used) + 1)[1:]
             used -= driven
             np.maximum(used, 0.0, out=used)  # NaN stays NaN
+        unread = self._unread_drivers(slots[driving], used)
+        if unread.size:
+            more = self._use_of_unread(unread, used)
+            used -= more
+            driven += more
         others = np.where(self._pods.drivers[slots], 0, self._estimates.pods.homes[slots])
         for kind, use in enumerate(uses):
             least = np.bincount(others, use, minlength=len(used) + 1)[1:]
             np.maximum(used[:, kind], least, out=used[:, kind], where=used[:, kind] >= 0)
         return driven
+
+    def _unread_drivers(self, read: Slots, used: Floats) -> Slots:
+        """Drivers that ran when their node was measured, now, and that have no reading."""
+        drivers = np.flatnonzero(self._pods.drivers)
+        if len(drivers) == len(read):
+            return drivers[:0]
+        measured = np.concatenate([[False], np.isfinite(used).any(axis=1)])
+        unread = np.setdiff1d(drivers[measured[self._estimates.pods.homes[drivers]]], read)
+        return unread[self._started(unread)]
+
+    def _use_of_unread(self, drivers: Slots, used: Floats) -> Floats:
+        """What such drivers are taken to use, row × kind: what they last did, or else what they are charged.
+
+        All together at most what U leaves beside what other pods were last seen to use.
+        """
+        cells, homes = self._estimates.pods.table, self._estimates.pods.homes
+        last, home = cells[Measure.USE].take(drivers, axis=1), homes[drivers] - 1
+        wanted = np.where(last.any(axis=0), last, cells[Measure.CHARGE].take(drivers, axis=1))
+        others, found = np.where(self._pods.drivers, 0, homes[: len(self._pods.drivers)]), np.zeros_like(used)
+        for kind, wants in enumerate(wanted):
+            use = cells[Measure.USE, kind, : len(others)]
+            left = used[:, kind] - np.bincount(others, use, minlength=len(used) + 1)[1:]
+            found[:, kind] = summed(home, unread_use(wants, home, left), len(used))
+        return found
 
     def _covered(self, slots: Held, at: Slots, rows: int, measured: Slots) -> Floats:
         """How much of U requests cover, row × kind; `at` is the row of each slot, −1 where it has none.

@@ -145,15 +145,18 @@ class Worker(ThreadWorker):  # type: ignore[misc] # its base has no types
 
     def _answer(self, conn: Any, sock: KeptSocket, found: RequestHead, data: bytes) -> bytes:
         """Answer one request, and return what came behind it."""
-        end = found.size + found.length
+        end, taken = found.size + found.length, False
 
         def body() -> bytes:
+            nonlocal taken
             came = data[found.size : end]
-            return came if len(data) >= end else sock.filled(came, found.length)
+            came = came if len(data) >= end else sock.filled(came, found.length)
+            taken = True
+            return came
 
         environ = {**found.headers, "REMOTE_ADDR": conn.client[0], "gunicorn.socket": conn.sock}
         status, answer = self._scheduler.answer(found.verb, environ, body)
-        sock.sock.sendall(reply(status, answer, last=status == 401 or not self.alive))
-        if status == 401:  # its body was not read, so what follows cannot be told from it
+        sock.sock.sendall(reply(status, answer, last=not (taken and self.alive)))
+        if not taken:  # a caller that was refused: what follows cannot be told from its body
             raise CallerGone
         return data[end:]

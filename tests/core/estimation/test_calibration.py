@@ -95,6 +95,14 @@ def test_a_young_class_promises_only_the_requests() -> None:
     assert calibration.factor == 1.0
 
 
+def test_many_nodes_at_one_moment_are_one_promise() -> None:
+    """Where three promises are asked for, two of a thousand nodes are too few."""
+    calibration = Calibration(0.01, least=3)
+    for young in (True, True, False):
+        calibration.learn(np.ones(1000), np.zeros(1000, np.bool_))
+        assert calibration.young == young
+
+
 def test_the_margin_widens_while_more_is_exceeded_than_asked() -> None:
     """The probability asked for shrinks, z grows, and neither without a bound."""
     scores = np.random.default_rng(0).normal(size=2000)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from slackwater.estimation.podmatrix import BLOCK
-from slackwater.estimation.risk import Outlook, PodLevels, Usual, by_app, outlook, promised, usual
+from slackwater.estimation.risk import Outlook, PodLevels, Usual, by_app, outlook, promised, unread_use, usual
 
 HOUR = 3600.0
 
@@ -203,3 +203,9 @@ def test_groups_are_those_of_equal_labels(pods: list[tuple[int, int]]) -> None:
     found = by_app(home, apps)
     assert found.group.tolist() == group.tolist()
     assert found.home.tolist() == home[first].tolist()
+
+
+def test_pods_without_a_reading_use_what_they_want_or_a_part_of_what_is_left() -> None:
+    """On the first node 3 of the 6 wanted are left, on the second one more than enough, on the third one nothing."""
+    found = unread_use(np.array([4.0, 2.0, 5.0, 1.0]), np.array([0, 0, 1, 2]), np.array([3.0, 9.0, -1.0, 7.0]))
+    assert found.tolist() == [2.0, 1.0, 5.0, 0.0]

@@ -15,6 +15,8 @@ from support.builders.measuring import measure
 
 NODES = 12
 HEARTBEAT = 5.0
+HORIZON = 600.0
+GROWN = 3.5 * HORIZON  # promises of the first horizon are not judged, and those of the next one end within the third
 
 
 class Cluster:
@@ -99,7 +101,7 @@ class Cluster:
 @cache
 def _settled(risk: float | None) -> Cluster:
     cluster = Cluster(risk)
-    cluster.play(1500)
+    cluster.play(GROWN)
     return cluster
 
 
@@ -122,6 +124,40 @@ def test_a_young_ledger_decides_by_the_equations_of_paper_000() -> None:
     line = stated.ledger.explain("n0", stated.now)["cpu"]
     assert line.promise is not None
     assert (line.margin, line.promise.factor) == (0.0, np.inf)
+
+
+def test_promises_of_the_first_horizon_are_not_judged_and_those_of_a_whole_one_are_waited_for() -> None:
+    """However many nodes there are: the first promise is over after two horizons, the twelfth 550 s later."""
+    cluster = Cluster(0.05, nodes=20)
+    calibration = cluster.ledger.risks()["memory"]
+    cluster.play(2 * HORIZON)
+    assert calibration.count == 0
+    cluster.play(HEARTBEAT)
+    assert (calibration.count, calibration.young) == (20, True)
+    cluster.play(545.0)
+    assert (calibration.count, calibration.young) == (11 * 20, True)
+    cluster.play(HEARTBEAT)
+    assert (calibration.count, calibration.young) == (12 * 20, False)
+
+
+def test_the_first_promises_of_a_fresh_ledger_are_kept() -> None:
+    """A hundred nodes with five long tasks each that nobody knows: where 1 % is asked, not one in twenty is broken."""
+    ledger, rng = Ledger(LedgerConfig(risk=0.01, horizon=120.0, steady=True)), np.random.default_rng(1)
+    home, uids = np.repeat(np.arange(100), 5), [f"p{number}" for number in range(500)]
+    for node in range(100):
+        ledger.upsert_node(NodeSpec(f"n{node}", (16.0, 64.0)))
+    for uid, node in zip(uids, home.tolist(), strict=True):
+        ledger.put(PodClaim(uid, f"n{node}", (1.5, 4.0), (1.5, 4.0), Role.TASK, uid, ClaimState.RUNNING, -600.0))
+    level, wander = np.array([[0.4], [1.2]]) * np.exp(rng.normal(0.0, 0.4, (2, 500))), np.zeros((2, 500))
+    for now in np.arange(5.0, 600.0, 5.0).tolist():
+        wander = 0.9 * wander + rng.normal(0.0, 0.02, wander.shape)
+        use = level * np.exp(wander)
+        used = np.stack([np.bincount(home, each) for each in use], axis=1)
+        samples = {f"n{node}": Sample(now, tuple(row)) for node, row in enumerate(used.tolist())}
+        ledger.sample_some(now, samples, uids, use, ())
+    for calibration in ledger.risks().values():
+        assert not calibration.young
+        assert calibration.kept.realised < 0.05
 
 
 def test_room_is_what_the_promise_leaves() -> None:
@@ -170,7 +206,7 @@ def test_no_promise_gives_out_memory_that_is_in_use(request_: float) -> None:
     plain, stated = Cluster(None), Cluster(0.01)
     for cluster in (plain, stated):
         cluster.strangers({"n0": 3}, (0.1, request_), (0.5, 14.5))
-        cluster.play(1500)
+        cluster.play(GROWN)
     line = stated.ledger.explain("n0", stated.now)["memory"]
     assert line.used > line.allowed
     assert line.promise is not None
@@ -206,7 +242,7 @@ def test_an_idle_node_has_no_margin_and_nothing_is_withheld_there() -> None:
 def test_tasks_that_use_more_memory_than_they_ask_for_leave_no_room_on_a_full_node() -> None:
     """Twelve tasks ask for 4 GiB each and use 5: where more than the allowance of 56 GiB is used nothing is left."""
     cluster = Cluster(0.01)
-    cluster.play(1500, level=1.27)
+    cluster.play(GROWN, level=1.27)
     lines = [cluster.ledger.explain(node.name, cluster.now)["memory"] for node in cluster.ledger.nodes]
     full = [line for line in lines if line.used > line.allowed]
     assert len(full) > NODES / 2
@@ -367,3 +403,48 @@ def test_a_promise_is_what_the_formulas_say_pod_by_pod() -> None:
         assert promise is not None
         assert promise.centre == pytest.approx(centre + 1.0)  # the system's GiB
         assert promise.spread == pytest.approx(max(deviation, 0.001 * 49.0))  # of all requests and the system
+
+
+def without_readings(count: int) -> tuple[Ledger, float]:
+    """Ten nodes of 64 GiB with eight tasks that ask for 1 core and 6 GiB and use 0.8 and 5; so many of them unread."""
+    ledger, rng, now = Ledger(LedgerConfig(risk=0.05, horizon=120.0, steady=True)), np.random.default_rng(0), 0.0
+    for node in range(10):
+        ledger.upsert_node(NodeSpec(f"n{node}", (16.0, 64.0), (16.0, 64.0)))
+        for task in range(8):
+            size = (1.0, 6.0)
+            ledger.put(PodClaim(f"{task}-n{node}", f"n{node}", size, size, Role.TASK, "a", ClaimState.RUNNING, 0.0))
+    for now in np.arange(5.0, 500.0, 5.0).tolist():
+        uses = {claim.uid: np.array([0.8, 5.0]) * rng.uniform(0.95, 1.05, 2) for claim in ledger.claims()}
+        samples = {}
+        for spec in ledger.nodes:
+            used = np.sum([use for uid, use in uses.items() if uid.endswith(spec.name)], axis=0)
+            samples[spec.name] = Sample(now, tuple(used.tolist()))
+        read = {uid: use.tolist() for uid, use in uses.items() if int(uid[0]) >= count}
+        measure(ledger, now, samples, read, list(uses))
+    return ledger, now
+
+
+@pytest.mark.parametrize("count", [8, 4, 1])
+def test_what_pods_without_a_reading_use_is_not_given_out_again(count: int) -> None:
+    """All, half or one of a node's tasks are never read one by one: their memory counts by what their node uses."""
+    ledger, now = without_readings(count)
+    for node in ledger.nodes:
+        line = ledger.explain(node.name, now)["memory"]
+        assert line.promise is not None
+        assert line.promise.factor < np.inf
+        unread = count / 8 * line.used
+        assert line.promise.least == pytest.approx(unread + 0.9 * (line.used - unread), rel=0.03)
+        assert line.promise.peak >= 0.98 * line.used
+        assert line.room <= 64.0 - 0.98 * line.used
+
+
+def test_a_pod_that_does_not_run_yet_uses_nothing() -> None:
+    """It is bound to a node of which the system uses 1 GiB: that stays the system's."""
+    cluster = settled(0.05)
+    before = cluster.ledger.explain("n2", cluster.now)["memory"].promise
+    cluster.ledger.put(PodClaim("late", "n2", (1.0, 4.0), (1.0, 4.0), app="other", state=ClaimState.BOUND))
+    cluster.play(HEARTBEAT)
+    after = cluster.ledger.explain("n2", cluster.now)["memory"].promise
+    assert before is not None
+    assert after is not None
+    assert after.centre == pytest.approx(before.centre + 4.0, abs=0.5)

@@ -153,3 +153,29 @@ def test_a_series_of_a_dead_namesake_teaches_nothing(role: Role, started: float 
     assert ledger.expected(claim._replace(uid="next")).tolist() == [1.0, 2.0]
     (told,) = ledger.learned().apps.values()
     assert told[:, 0].max(axis=0).tolist() == [0.1, 1.0]
+
+
+@pytest.mark.parametrize("ever", [True, False], ids=["read before", "never read"])
+def test_a_driver_without_a_reading_does_not_count_twice(ever: bool) -> None:
+    """It is charged 4 cores and 8 GiB; what it uses of them leaves U, read or not: what its node uses beside tasks."""
+    ledger = Ledger()
+    ledger.upsert_node(NodeSpec("n", (16.0, 64.0), (16.0, 64.0)))
+    ledger.put(PodClaim("task", "n", (2.0, 4.0), (2.0, 4.0), Role.TASK, "x", ClaimState.RUNNING, 0.0))
+    ledger.put(PodClaim("driver", "n", (4.0, 8.0), (4.0, 8.0), Role.DRIVER, "x", ClaimState.RUNNING, 0.0))
+    uses = {"task": (1.0, 3.0), "driver": (3.0, 7.0)}
+    for now in (5.0, 10.0):
+        measure(ledger, now, {"n": Sample(now, (4.0, 10.0))}, uses if ever else {"task": (1.0, 3.0)})
+    assert [line.used for line in ledger.explain("n", 10.0).values()] == [1.0, 3.0]
+    measure(ledger, 15.0, {"n": Sample(15.0, (4.0, 10.0))}, {})  # a round without readings of pods
+    assert [line.used for line in ledger.explain("n", 15.0).values()] == [1.0, 3.0]
+    measure(ledger, 20.0, {"n": Sample(20.0, (2.0, 5.0))}, {"task": (1.0, 3.0)})  # the node uses less than both did
+    assert [line.used for line in ledger.explain("n", 20.0).values()] == [1.0, 3.0]
+
+
+def test_a_driver_that_has_not_started_is_not_in_what_its_node_uses() -> None:
+    """Nothing leaves U for it."""
+    ledger = Ledger()
+    ledger.upsert_node(NodeSpec("n", (16.0, 64.0), (16.0, 64.0)))
+    ledger.put(PodClaim("driver", "n", (4.0, 8.0), (4.0, 8.0), Role.DRIVER, "x", ClaimState.BOUND, None))
+    measure(ledger, 5.0, {"n": Sample(5.0, (4.0, 10.0))}, {})
+    assert [line.used for line in ledger.explain("n", 5.0).values()] == [4.0, 10.0]

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -75,12 +76,16 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 class Wire:
     """A raw connection that has asked a verb already, so that a thread stays with it."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, *more: str) -> None:
         self.sock = socket.create_connection(("127.0.0.1", port), timeout=20)
         self.file = self.sock.makefile("rb")
         for _ in range(2):
-            self.sock.sendall(request())
+            self.sock.sendall(request(QUESTION, *more))
             assert self.answer()[0] == 200
+
+    def close(self) -> None:
+        """Hang up."""
+        self.sock.close()
 
     def answer(self) -> tuple[int, Any]:
         """One whole reply."""
@@ -95,7 +100,7 @@ class Wire:
 def wire(port: int) -> Iterator[Wire]:
     made = Wire(port)
     yield made
-    made.sock.close()
+    made.close()
 
 
 def test_requests_one_behind_the_other(wire: Wire) -> None:
@@ -140,6 +145,25 @@ def test_bad_bodies_are_told(wire: Wire, body: bytes, status: int) -> None:
     """The same answers as on the long way."""
     wire.sock.sendall(request(body))
     assert wire.answer()[0] == status
+
+
+def test_a_connection_whose_body_was_not_read_is_closed(tmp_path: Path) -> None:
+    """Nobody can say who asks while the API server is away: 503, and the rest of the body is no next request."""
+    token, large = "Authorization: Bearer good-token", QUESTION + b" " * 50_000
+    options = ("--no-callers.loopback", "--callers.remember", "1")
+    with ExitStack() as server, ExitStack() as stack:
+        _, port = stack.enter_context(extender(server.enter_context(serving(cluster())), tmp_path, *options))
+        with httpx2.Client() as http:
+            until(lambda: http.get(f"http://127.0.0.1:{port}/readyz").status_code == 200)
+        wire = stack.enter_context(closing(Wire(port, token)))
+        server.close()
+        time.sleep(1.5)
+        whole = request(large, token)
+        wire.sock.sendall(whole[:4096])
+        assert wire.answer()[0] == 503
+        with suppress(ConnectionError):
+            wire.sock.sendall(whole[4096:])
+            assert wire.file.read() == b""
 
 
 def test_more_connections_than_places(port: int) -> None:
