@@ -13,7 +13,7 @@ Fitness is taken against the queue's nodes as one large node, because which node
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +26,7 @@ from slackwater.cycle.podline.candidates import (
     RequestShape,
     is_first_task,
     shape_of,
-    task_share,
+    task_shares,
 )
 from slackwater.cycle.podline.hurry import AppUrgency
 from slackwater.cycle.podline.sumroom import SumRoom
@@ -69,8 +69,7 @@ class ReleaseQueue:
     ) -> None:
         self._rooms, self._driver_nodes = rooms, driver_nodes
         self._spent = dict.fromkeys(Category, 0.0) if spent is None else spent  # slots picked, of each pool
-        held = {c.app.id: task_share(c.app, queue) if preference else 0.0 for c in candidates}
-        self.rows = sorted(candidates, key=lambda c: (held[c.app.id], c.app.submitted, c.app.id, c.group.key))
+        self.rows = _lined_up(candidates, task_shares(candidates, queue) if preference else {})
         self._alpha, self._preference = alpha, preference
         self._headroom = dict(headroom or dict.fromkeys(Category, math.inf))
         self._left = [c.pods for c in self.rows]
@@ -373,3 +372,16 @@ class ReleaseQueue:
 
 def _alignment(app: App) -> float:
     return alignment(iterative=app.stages > 0, stage=app.stage, stages=app.stages or None)
+
+
+def _lined_up(candidates: Iterable[ReleaseCandidate], held: Mapping[str, float]) -> list[ReleaseCandidate]:
+    """In their order among equals: tasks by what those of their app hold, drivers and all others by submission.
+
+    A driver that comes again while its tasks run would otherwise stand behind every new one.
+    """
+
+    def place(each: ReleaseCandidate) -> tuple[float, float, str, str]:
+        share = 0.0 if each.group.driver else held.get(each.app.id, 0.0)
+        return share, each.app.submitted, each.app.id, each.group.key
+
+    return sorted(candidates, key=place)

@@ -8,6 +8,7 @@ import pytest
 
 from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.cycle import decide
+from slackwater.cycle.podline import candidates
 from slackwater.cycle.snapshot import App, Order
 from slackwater.pools.pools import Category
 from slackwater.resources import NOTHING, Resources
@@ -218,6 +219,26 @@ class TestOrder:
         apps = running_app("early", 0, running=6, held=4), running_app("late", 5, running=held, held=4)
         outcome = decide(snapshot(*apps, on=queue(16, free=2), preference=preference))
         assert released(outcome) == [f"{first}/task/0", f"{first}/task/1"]
+
+    def test_a_driver_that_comes_again_goes_before_new_ones_whatever_its_tasks_hold(self) -> None:
+        """Its node was lost, its tasks run and wait for it: behind every new driver it would wait for ever."""
+        groups = group("early", Role.DRIVER, 2.0, held=1), group("early", Role.TASK, 1.0, running=6)
+        again = App("early", "team", 0, groups, started=True, has_driver=True)
+        outcome = decide(snapshot(again, driver_app("new", 10, driver=2.0), on=queue(32, free=2)))
+        assert [each.app for each in outcome.releases] == ["early"]
+
+    def test_what_an_app_holds_is_summed_once_however_many_groups_it_has(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Else a round with an app of a thousand different pods would take a million sums, and stop everybody."""
+        real, summed = candidates._held_by_tasks, list[str]()
+
+        def counted(app: App) -> Resources:
+            summed.append(app.id)
+            return real(app)
+
+        monkeypatch.setattr(candidates, "_held_by_tasks", counted)
+        groups = [group(f"wide{number}", Role.TASK, 1 + number / 100, running=1, held=1) for number in range(20)]
+        decide(snapshot(App("wide", "team", 0, tuple(groups), started=True), on=queue(16, free=2)))
+        assert 1 <= len(summed) <= 2  # a round lends what is left in a second line
 
     @pytest.mark.parametrize(
         ("held", "first"), [(2, ["mr/map/0", "mr/map/1"]), (0, ["mr/reduce/0", "mr/reduce/1"])], ids=["held", "all out"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from slackwater.cycle.snapshot import App, PodGroup, Queue
 from slackwater.pools.pools import Category
-from slackwater.resources import NOTHING, Resources
+from slackwater.resources import Resources
 
 
 class ReleaseCandidate(NamedTuple):
@@ -55,10 +56,16 @@ def shape_of(candidate: ReleaseCandidate) -> RequestShape:
     return RequestShape(candidate.group.request, candidate.slots, candidate.category, candidate.shape, driver)
 
 
-def task_share(app: App, queue: Queue) -> float:
-    """The dominant share of the queue that tasks of an app hold: those that run and those on their way."""
-    held = NOTHING
+def task_shares(candidates: Iterable[ReleaseCandidate], queue: Queue) -> dict[str, float]:
+    """By app of the candidates, the dominant share of the queue that its tasks hold: that run or are on their way."""
+    apps = {each.app.id: each.app for each in candidates}
+    return {name: queue.fair_share(app.namespace, _held_by_tasks(app)) for name, app in apps.items()}
+
+
+def _held_by_tasks(app: App) -> Resources:
+    held: dict[str, float] = {}
     for group in app.groups:
         if group.charged and not group.driver:
-            held = held + group.request * group.charged
-    return queue.fair_share(app.namespace, held) if held else 0.0
+            for kind, amount in group.request.items():
+                held[kind] = held.get(kind, 0.0) + amount * group.charged
+    return Resources(held)
