@@ -11,7 +11,7 @@ import pytest
 from slackwater_operator.settings import Settings
 from support.logs import quietly
 from support.soak.cluster import SoakCluster
-from support.soak.sizes import grown, sizes
+from support.soak.sizes import grown, largest, sizes
 from support.soak.soak import Soak
 
 
@@ -63,3 +63,8 @@ def test_what_is_hoarded_is_found_by_class_and_field() -> None:
     before = sizes({"parts": [hoarder]})
     hoarder.apps |= {f"app-{number}": [number] for number in range(100)}
     assert grown(before, sizes({"parts": [hoarder]})) == ["Hoarder.apps grew from 0 to 200"]
+
+
+def test_days_are_compared_by_the_largest_that_a_container_was() -> None:
+    """One hour with more pods than the same hour of the day before is no growth."""
+    assert largest([{"pods": 300, "apps": 2}, {"pods": 180}]) == {"pods": 300, "apps": 2}

@@ -17,8 +17,10 @@ from pathlib import Path
 from support.logs import quietly
 from support.search.campaign import ROOT, digest
 from support.soak.cluster import SoakCluster
-from support.soak.sizes import grown
+from support.soak.sizes import grown, largest
 from support.soak.soak import Report, Soak
+
+DAY = 24  # reports, one an hour
 
 
 def main() -> int:
@@ -53,11 +55,18 @@ def _note(report: Report, path: Path) -> None:
 
 
 def _judge(reports: list[Report]) -> int:
-    """At the same hour of each day there is the same load: what is larger by a quarter has grown."""
+    """Each day has the same load: what is larger by a quarter at its largest than on the second day has grown."""
     found = [f"hour {report.hours:.0f}: {each}" for report in reports for each in report.drift]
-    for one, other in zip(reports[24:], reports[48:], strict=False):
-        found += [f"hour {other.hours:.0f}: {each}" for each in grown(one.sizes, other.sizes)]
-        found += [f"hour {other.hours:.0f}: {each}" for each in grown(one.objects, other.objects)]
+    second, *later = [reports[start : start + DAY] for start in range(DAY, len(reports) - DAY + 1, DAY)] or [[]]
+    for number, day in enumerate(later, 3):
+        found += [
+            f"day {number}: {each}"
+            for each in grown(largest(each.sizes for each in second), largest(each.sizes for each in day))
+        ]
+        found += [
+            f"day {number}: {each}"
+            for each in grown(largest(each.objects for each in second), largest(each.objects for each in day))
+        ]
     for each in found[:20]:
         _say(each)
     _say(f"{len(reports)} hours, {len(found)} findings")

@@ -94,6 +94,15 @@ def grown(first: Mapping[str, int], last: Mapping[str, int], factor: float = 1.2
     ]
 
 
+def largest(looks: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """The largest that each container was in any of the looks: of one hour a few pods more or less decide."""
+    found: dict[str, int] = {}
+    for look in looks:
+        for name, size in look.items():
+            found[name] = max(found.get(name, 0), size)
+    return found
+
+
 def memory() -> float:
     """MiB that this process has in memory."""
     gc.collect()
