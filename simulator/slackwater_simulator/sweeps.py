@@ -123,7 +123,7 @@ def _filled(text: str, point: tuple[tuple[str, Value], ...]) -> str:
 
 
 def play(cell: SweepRun) -> Row:
-    """Run one cell; the row begins with where in the grid it stands, as `grid.NAME` where a column has that name."""
+    """Run one cell; the row begins with where in the grid it stands; `grid.` stands before a name that a column has."""
     workload = load(cell.workload, seed=cell.seed)
     world = choose(workload, cell.rivals) if cell.world == "auto" else cell.world
     outcome = run(workload, parse(cell.cluster), cell.policy, seed=cell.seed, world=world, **dict(cell.settings))

@@ -23,6 +23,7 @@ from support.fakes.extender import START, World, world
 
 PATH = "/api/v1/namespaces/slackwater-system/configmaps/slackwater-learned"
 GIB = 2.0**30
+KNOWN = 1.15 * 0.875  # a peak of 1 GiB with its margin, of which the allowance keeps a part already
 
 
 class ConfigMapServer:
@@ -95,7 +96,7 @@ def test_the_next_extender_knows_what_this_one_learned() -> None:
     successor.start()
     successor.stop()
     assert charged(stranger) == 4.0
-    assert charged(second) == pytest.approx(1.15, rel=1e-3)
+    assert charged(second) == pytest.approx(KNOWN, rel=1e-3)
 
 
 def test_what_has_not_changed_is_not_written_again() -> None:

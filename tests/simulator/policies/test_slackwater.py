@@ -186,9 +186,9 @@ def test_nobody_is_said_to_wait_behind_an_app_that_has_begun() -> None:
     jobs = [job(f"app{number:02}", 4, usage=IDLE) for number in range(16)]
     outcome = play(jobs, world="kubernetes", reasons=True)
     begun = {each.id: at for each, at in zip(jobs, outcome.jobs.driver.tolist(), strict=True)}
-    behind = [hold for hold in outcome.holds if hold.reason == "behind-another-app"]
-    for hold in behind:
-        later = [each.time for each in outcome.holds if each.job == hold.job and each.time > hold.time]
+    behind = [(at, hold) for at, hold in enumerate(outcome.holds) if hold.reason == "behind-another-app"]
+    for at, hold in behind:
+        later = [each.time for each in outcome.holds[at + 1 :] if each.job == hold.job]  # at the same time, too
         until = min([*later, begun[jobs[hold.job].id]])
         assert until <= begun[hold.sentence.split(",")[0].rpartition(" ")[2]], hold
     assert behind
