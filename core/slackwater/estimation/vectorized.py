@@ -83,6 +83,7 @@ class NodeEstimates:
         self._gone: Floats = np.zeros((64, kinds))  # use in U of pods that have ended since
         self._uncovered: Floats = np.zeros((64, kinds))
         self._driven: Floats = np.zeros((64, kinds))
+        self._exhausted: NDArray[np.bool_] = np.zeros((64, kinds), np.bool_)
         self._kept: dict[tuple[bytes | None, ...], Floats] = {}  # cells of new pods, by what they are made from
 
     @property
@@ -104,6 +105,11 @@ class NodeEstimates:
     def driven(self) -> Floats:
         """Use of drivers that the last sample saw and took out of U, per row and kind."""
         return self._driven[: self.pods.rows]
+
+    @property
+    def exhausted(self) -> NDArray[np.bool_]:
+        """Of what rows have run out since the last sample of it, per row and kind."""
+        return self._exhausted[: self.pods.rows]
 
     def measured(self, rows: NDArray[np.intp] | slice | int) -> Floats:
         """All that the last sample saw in use on some rows, drivers included."""
@@ -169,18 +175,19 @@ class NodeEstimates:
     def add_node(self, start: Floats | None = None) -> int:
         """Enter a node, with a first estimate where one is known; return its row."""
         row = self.pods.add_row()
-        for name in ("_learned", "_used", "_primed", "_gone", "_uncovered", "_driven"):
+        for name in ("_learned", "_used", "_primed", "_gone", "_uncovered", "_driven", "_exhausted"):
             setattr(self, name, grown(getattr(self, name), 0, row + 1))
         self._learned[row] = 0.0 if start is None else start
         self._used[row] = self._gone[row] = self._uncovered[row] = self._driven[row] = 0.0
-        self._primed[row] = start is not None
+        self._primed[row], self._exhausted[row] = start is not None, False
         return row
 
     def remove_node(self, row: int) -> None:
         """Forget a node; its pods stay, nowhere, and count in full wherever they appear again."""
         slots = self.pods.on_row(row)
         rows = self.pods.rows
-        for array in (self._learned, self._used, self._primed, self._gone, self._uncovered, self._driven):
+        kept = (self._learned, self._used, self._primed, self._gone, self._uncovered, self._driven, self._exhausted)
+        for array in kept:
             array[row : rows - 1] = array[row + 1 : rows].copy()
         self.pods.drop_row(row)
         for slot in slots:
@@ -349,6 +356,7 @@ class NodeEstimates:
         np.copyto(gone, 0.0, where=usable)
         self.learned[rows], self.used[rows], self._gone[: self.pods.rows][rows] = learned, used, gone
         self.primed[rows] |= usable
+        self.exhausted[rows] &= ~usable
 
     def _weigh(self, slots: NDArray[np.intp]) -> Floats:
         """Set what the bounds of some pods decide; return by how much that changed, measure × kind × pod."""

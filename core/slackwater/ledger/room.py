@@ -3,9 +3,10 @@
     room = max(min(AR, NC) − E − drivers, allocatable − Σ D)
 
 Reservations are a floor: what fits by declared requests alone, as the stock scheduler counts, has room; measurement may
-only add. For memory, which kills, the floor holds unless measured use is already above what the node allows, and where
-the apps of its pods are known to use more than they declare, what they use takes the place of Σ D. Above that, room for
-memory ends where the kernel could kill a pod of somebody else before a task (`oomorder`).
+only add. For memory, which kills, the floor holds unless measured use is already above what the node allows or a
+kubelet evicted a pod since the last sample, and where the apps of its pods are known to use more than they declare,
+what they use takes the place of Σ D. Above that, room for memory ends where the kernel could kill a pod of somebody
+else before a task (`oomorder`).
 
 A table once given out never changes. A pod event touches one row; the next table copies the arrays (a few
 microseconds at 5,000 nodes) and computes that row anew. A sample touches all rows.
@@ -184,8 +185,9 @@ class RoomTable:
         limit, total = self._limits[row], self._totals[row]
         taken = zip(limit, self._estimate_one(row, sums, stale), sums[Measure.CHARGE], strict=True)
         room = [most - estimate - drivers for most, estimate, drivers in taken]
-        used = zip(self._hard, self._estimates.measured(row).tolist(), limit, strict=True)
-        crowded = [hard and use > most for hard, use, most in used]
+        used, emptied = self._estimates.measured(row).tolist(), self._estimates.exhausted[row].tolist()
+        terms = zip(self._hard, used, limit, emptied, stale.tolist(), strict=True)
+        crowded = [hard and (use > most or (out and not late)) for hard, use, most, out, late in terms]
         if self._margins is not None:
             margins = self._margins.margin(row, stale, np.array(crowded)).tolist()
             room = [free - kept for free, kept in zip(room, margins, strict=True)]
@@ -291,7 +293,7 @@ class RoomTable:
             requested=float(_requested(table)[row, kind]),
             bound=self._bound(row, kind),
             largest=self._order.largest(row) if self._order is not None and kind == self._order.kind else 0.0,
-            crowded=bool(self._crowded(row)[kind]),
+            crowded=bool(self._crowded(row, self._stale[row])[kind]),
         )
 
     def _bound(self, row: int, kind: int) -> float:
@@ -303,7 +305,7 @@ class RoomTable:
     def _margin(self, row: int, kind: int) -> float:
         if self._margins is None:
             return 0.0
-        return float(self._margins.margin(row, self._stale[row], self._crowded(row))[kind])
+        return float(self._margins.margin(row, self._stale[row], self._crowded(row, self._stale[row]))[kind])
 
     def _promise(self, row: int, kind: int) -> NodePromise | None:
         promises = self._margins.kinds.get(kind) if self._margins is not None else None
@@ -317,15 +319,16 @@ class RoomTable:
         fallback = self._estimates.unsampled(rows, estimate, self._estimates.pods.sums[rows])
         return np.where(stale[rows], fallback, estimate)
 
-    def _crowded(self, rows: Rows | slice | int) -> NDArray[np.bool_]:
-        """Where more memory is in use than the node allows: neither floor nor promise gives room there."""
-        return self.strict & (self._estimates.measured(rows) > self._limit[rows])
+    def _crowded(self, rows: Rows | slice | int, stale: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Where more memory is in use than is allowed, or it ran out and samples still come: no floor, no promise."""
+        full = self._estimates.measured(rows) > self._limit[rows]
+        return self.strict & (full | (self._estimates.exhausted[rows] & ~stale))
 
     def _rows(self, rows: Rows | slice, stale: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
         """Room, and what is left of native and of declared requests, for some rows. `spot` is the same for one."""
         sums, total = self._estimates.pods.sums[rows], self._nodes.total[rows]
         room = self._limit[rows] - self._estimate(rows, stale) - sums[:, Measure.CHARGE]
-        crowded = self._crowded(rows)
+        crowded = self._crowded(rows, stale[rows])
         if self._margins is not None:
             room -= self._margins.margin(rows, stale[rows], crowded)
         left = total - sums[:, Measure.ALL_DECLARED]

@@ -200,11 +200,10 @@ class SampleIntake:
         self.peaks.learn_for_life(app, peak, self._strict)
 
     def exhausted(self, row: int) -> None:
-        """The memory of a node ran out: until the next sample all of it counts as used, if any is measured."""
+        """The memory of a node ran out, which counts until the next sample of it, if it is measured."""
         self.bounds.refresh()
         if row != NOWHERE:
-            full = np.where(self._strict & self._estimates.primed[row], self._nodes[row].allocatable, 0.0)
-            np.maximum(self._estimates.used[row], full, out=self._estimates.used[row])
+            self._estimates.exhausted[row] |= self._strict
 
     def outgrows(self, slot: int, declared: Floats) -> bool:
         """Whether a pod was last seen to use more of a strict kind than it declares, and to grow."""
