@@ -41,6 +41,11 @@ def excess(charged: Sequence[float], expected: Floats) -> NDArray[np.bool_]:
     return more
 
 
+def unproven(charged: Sequence[float], expected: Floats, *, unknown: bool) -> bool:
+    """Whether a pod that goes by what it declares may well use more: its likes do, or nobody has seen them yet."""
+    return unknown or bool(excess(charged, expected).any())
+
+
 def widened(
     table: NodeTable, ask: PodAsk, expected: Floats, more: NDArray[np.bool_], prospect: Prospect | None = None
 ) -> PodAsk:

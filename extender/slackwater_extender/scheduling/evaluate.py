@@ -15,6 +15,7 @@ import numpy as np
 
 from slackwater.nodetable import NodeColumns, NodeRow, NodeTable, PodAsk
 from slackwater.placement.filter import Fit, judge, judge_one
+from slackwater.placement.outgrown import unproven
 from slackwater.placement.reasons import BY_CODE, FilterReason
 from slackwater.placement.score import TOP, score, shortlist, with_one_leader
 from slackwater.roles import Role
@@ -250,7 +251,8 @@ def _points(
         return np.where(fit.fits, TOP, 0).astype(np.int16)
     inputs = () if case.driver else cache.outputs.inputs(case.pod, case.app)
     seconds = cache.arrivals(whole, [case.pod.uid]).seconds(inputs, rows) if inputs else None
-    ask = replace(ask, unproven=cache.ledger.unknown(cache.claim(case.pod)))
+    claim, ledger = cache.claim(case.pod), cache.ledger
+    ask = replace(ask, unproven=unproven(claim.charged, ledger.expected(claim), unknown=ledger.unknown(claim)))
     return score(table, ask, fit, incoming=seconds, balance=conversion.weights(case.policy))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from slackwater.nodetable import NodeTable
-from slackwater.placement.outgrown import Prospect, excess, widened
+from slackwater.placement.outgrown import Prospect, excess, unproven, widened
 from slackwater.validation import TOLERANCE
 from support.builders.nodes import ask, node_table
 
@@ -93,3 +93,18 @@ def test_it_waits_for_a_node_that_will_accept_it_later_without_taking_it_now() -
     asked = ask("p", 1.0, 5.0, allowed=allowed)
     found = widened(table, asked, EXPECTED, MORE, prospect(table, spare=allowed, later=rows(True, True)))
     assert (found.declared, found.allowed) == ((1.0, 10.0), allowed)
+
+
+@pytest.mark.parametrize(
+    ("expected", "unknown", "found"),
+    [
+        pytest.param((1.0, 5.0), False, False, id="its likes keep to what they declare"),
+        pytest.param((1.0, 5.0), True, True, id="nobody has seen its likes"),
+        pytest.param((1.0, 10.0), False, True, id="its likes use more"),
+    ],
+)
+def test_a_pod_is_unproven_while_nobody_knows_its_likes_to_keep_to_what_they_declare(
+    expected: tuple[float, float], unknown: bool, found: bool
+) -> None:
+    """Whichever way it comes to a node."""
+    assert unproven((1.0, 5.0), np.array(expected), unknown=unknown) is found

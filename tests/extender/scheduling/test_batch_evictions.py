@@ -63,6 +63,18 @@ def test_pods_of_which_nobody_knows_what_they_use_leave_half_of_the_memory_free(
     assert made.prioritize(second, "small", "large") == {"small": 5, "large": 10}
 
 
+def test_both_ways_to_a_node_agree_on_pods_that_go_by_what_they_declare_although_their_likes_use_more() -> None:
+    """No node holds twice as much, so that they go like pods of which nothing is known, by a scheduler's score too."""
+    made = world(objects.node("small", memory="8Gi"), objects.node("large", memory="13Gi"))
+    made.sample({"small": (0.0, 0.0), "large": (0.0, 0.0)})
+    evict(made, name="first", memory="7Gi", node="small")
+    made.sample({"small": (0.0, 0.0), "large": (0.0, 0.0)})
+    again = task("again", "7Gi")
+    made.show(again)
+    assert made.prioritize(again, "small", "large") == {"small": 5, "large": 10}
+    assert ask(made, "again")["placed"][0]["node"] == "large"
+
+
 def test_pods_like_an_evicted_pod_go_where_there_is_room_for_twice_as_much() -> None:
     """Seed 129: they were put on the small node again and again, and killed there each time."""
     made = world(objects.node("small", memory="8Gi"), objects.node("large", memory="32Gi"))
