@@ -72,6 +72,17 @@ def test_queues_show_the_admission_test(run: Run) -> None:
     assert run("queues", "nonesuch").exit_code == 1
 
 
+def test_queues_tell_no_forecast_that_has_passed(run: Run, cluster: Cluster) -> None:
+    """It was made when an app last came or started there: years ago, for nine seconds at most."""
+    queue = cluster.answers[f"{GROUP}/admissionqueues/default"]
+    assert isinstance(queue, dict)
+    made = {"lowSeconds": 1, "middleSeconds": 5, "highSeconds": 9, "source": "pace", "at": "2020-01-01T00:00:00.000Z"}
+    queue["status"] |= {"nextLarge": made}
+    (found,) = json.loads(run("queues", "-o", "json").stdout)["queues"]
+    assert found["next_large"]["high"] is None
+    assert "nothing has come to its queue" in found["next_large"]["unknown"]
+
+
 def test_explain_gives_the_sentence_and_the_arithmetic(run: Run) -> None:
     """A held pod: the app's reason, the nodes that would serve it, the room of the best; exit code 3."""
     result = run("explain", "etl-0")

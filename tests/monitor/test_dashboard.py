@@ -22,12 +22,12 @@ from slackwater_monitor.sources import decoding
 from slackwater_monitor.sources.live import Live
 from slackwater_monitor.sources.simulated.replay import Replay
 from slackwater_monitor.sources.source import Source
-from slackwater_monitor.sources.views import Node, Snapshot
+from slackwater_monitor.sources.views import QUIET, Node, Snapshot, Start
 from slackwater_monitor.web.app import dashboard
 from slackwater_monitor.web.pages.overview import change, headline
 from slackwater_monitor.web.server import check_address, serve_cluster
 from support.builders.outcomes import outcome
-from support.fakes.httpcluster import PROXY, Cluster, served, usual
+from support.fakes.httpcluster import GROUP, PROXY, Cluster, served, usual
 
 PAGES = ("/", "/nodes", "/queue", "/pools", "/apps", "/what-if")
 ROWS = [(job, job % 2, float(job), float(job) + 10) for job in range(12)]
@@ -214,6 +214,23 @@ def test_reasons_and_estimates_stand_in_the_queue(cluster: Cluster, tmp_path: Pa
     text = client(live(cluster, tmp_path)).get("/queue").text
     assert "the large pool has 20.0 of 23.0 slots" in text
     assert "90 s" in text
+
+
+def test_a_forecast_of_a_queue_that_stands_still_is_shown_no_longer(cluster: Cluster, tmp_path: Path) -> None:
+    """It was made years ago, for nine seconds at most: on the queue's page, and where a pod of it is explained."""
+    queue = cluster.answers[f"{GROUP}/admissionqueues/default"]
+    assert isinstance(queue, dict)
+    made = {"lowSeconds": 1, "middleSeconds": 5, "highSeconds": 9, "source": "pace", "at": "2020-01-01T00:00:00.000Z"}
+    queue["status"] |= {"nextSmall": made}
+    source = live(cluster, tmp_path)
+    assert source.snapshot().queues[0].next_small == Start(unknown=QUIET)
+    text = client(source).get("/queue/default").text
+    assert "An app that came next" in text
+    assert QUIET in text
+    explained = source.explain("team-a", "etl-0")
+    assert explained is not None
+    assert explained.queue is not None
+    assert explained.queue.next_small == Start(unknown=QUIET)
 
 
 def test_an_app_has_its_gantt_chart_and_efficiency(cluster: Cluster, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -29,7 +30,8 @@ def command(
 
     api = api_server(kubeconfig, context)
     try:
-        queues, wrong = decoding.read(decoding.queue, api.items(custom_path("admissionqueues")), "admissionqueues")
+        found = api.items(custom_path("admissionqueues"))
+        queues, wrong = decoding.read(decoding.queues_at(time.time()), found, "admissionqueues")
         pools, also = decoding.read(decoding.pool, api.items(custom_path("reservationpools")), "reservationpools")
     except NotFound as problem:
         raise Unavailable("this cluster knows no AdmissionQueues; is Slackwater installed?") from problem

@@ -13,24 +13,29 @@ from collections.abc import Iterable, Mapping
 from slackwater.errors import InvalidInput
 
 REMEDY = "write a label and its value, such as cluster=prod"
+TEMPLATE = "WITH makes selectors that are not seen here, so they would be about all clusters in spite of the matchers"
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _STRING = r""" "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*' | `[^`]*` """
+_GAP = r"(?: \s | \#[^\n]*\n )*"  # between two words
 # What PromQL is made of, as far as selectors are concerned. Of names, those are no metrics that a list follows.
 _TOKENS = re.compile(
     rf"""
-    (?P<braces> \{{ (?: {_STRING} | [^"'`}}] )* \}} )
+    (?P<braces> \{{ (?: {_STRING} | \#[^\n]*\n | [^"'`\#}}] )* \}} )
     | {_STRING} | \#[^\n]*
     | \[[^\]]*\]                                                                      # a range
-    | \b(?i:by|without|on|ignoring|group_left|group_right) \s* \([^)]*\)              # labels
+    | (?P<template> \b(?i:with) {_GAP} \( )                                           # of VictoriaMetrics
+    | \b(?i:by|without|on|ignoring|group_left|group_right) {_GAP} \([^)]*\)           # labels
     | \d[\w.]*                                                                        # a number or a duration
-    | [a-zA-Z_:][\w:]* (?= \s* (?: \( | \{{ | (?i:by|without)\b ) )                   # a function; a name before braces
+    | [a-zA-Z_:][\w:]* (?= {_GAP} (?: \( | \{{ | (?i:by|without)\b ) )                # a function; a name before braces
     | (?P<name> [a-zA-Z_:][\w:]* )
     """,
     re.VERBOSE,
 )
+# In braces: where an alternative begins. A label may be called `or` as well.
+_ALTERNATIVES = re.compile(rf"{_STRING} | \#[^\n]* | (?P<or> \b(?i:or)\b ) (?! \s* [=!] ) \s*", re.VERBOSE)
 # Names that are no metrics: of PromQL, and of VictoriaMetrics's dialect.
 _WORDS = {"and", "or", "unless", "atan2", "bool", "offset", "inf", "nan", "group_left", "group_right"}
-_WORDS |= {"default", "if", "ifnot", "keep_metric_names", "limit"}
+_WORDS |= {"smoothed", "anchored", "default", "if", "ifnot", "keep_metric_names", "limit"}
 
 
 def checked(field: str, matchers: Mapping[str, str]) -> dict[str, str]:
@@ -55,11 +60,16 @@ def narrowed(query: str, matchers: Mapping[str, str]) -> str:
         return query
     wanted = ",".join(f"{label}={json.dumps(value, ensure_ascii=False)}" for label, value in matchers.items())
 
+    def begin(found: re.Match[str]) -> str:
+        return f"{found['or']} {wanted}," if found["or"] else found[0]
+
     def narrow(found: re.Match[str]) -> str:
         text = found[0]
+        if found["template"]:
+            raise InvalidInput("prometheus.queries", TEMPLATE, "write the query without WITH")
         if found["braces"]:
-            inner = text[1:-1].strip()
-            return f"{{{wanted}{',' if inner else ''}{inner}}}"
+            inner = text[1:-1].strip(" ")
+            return f"{{{wanted}{',' if inner else ''}{_ALTERNATIVES.sub(begin, inner)}}}"
         return f"{text}{{{wanted}}}" if found["name"] and text.lower() not in _WORDS else text
 
     return _TOKENS.sub(narrow, query)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from slackwater.errors import UnknownName
+from slackwater_cluster.prometheus.matchers import narrowed
 from slackwater_extender.settings import Preset, Prometheus
 
 Queries = Mapping[str, str]
@@ -72,6 +73,8 @@ def queries(settings: Prometheus) -> dict[str, str]:
         if name not in NAMES:
             raise UnknownName("prometheus.queries", name, NAMES)
     chosen = {**PRESETS[settings.preset], **settings.queries}
+    for query in settings.queries.values():
+        narrowed(query, settings.matchers)  # one that cannot be is told at the start, not at every round
     jobs = quoted(settings.jobs or JOBS[settings.preset])
     return {name: query.replace("{jobs}", jobs) for name, query in chosen.items() if query}
 

@@ -128,15 +128,20 @@ def start(found: Body | None, age: float = 0.0) -> Start | None:
     return Start(low, middle, high, found.get("source", ""), found.get("unknown", "")).after(age)
 
 
-def _next(found: Body | None, now: float | None) -> Start | None:
+def _next(found: Body | None, now: float) -> Start | None:
     """A forecast for whoever comes next; none any more once its queue has stood still for longer than it says."""
     made = start(found)
     late = made is not None and made.known and not made.after(_age(found, now)).known
     return Start(unknown=QUIET) if late else made
 
 
-def queue(body: Body, now: float | None = None) -> Queue:
-    """An AdmissionQueue, as it is read now; else as it was written."""
+def queues_at(now: float) -> Callable[[Body], Queue]:
+    """Reads AdmissionQueues for somebody who looks now."""
+    return lambda body: queue(body, now)
+
+
+def queue(body: Body, now: float) -> Queue:
+    """An AdmissionQueue, as it is read now: what it forecasts is as of when it last moved."""
     spec, status = body.get("spec") or {}, body.get("status") or {}
     return Queue(
         name=body["metadata"]["name"],

@@ -112,7 +112,7 @@ def _queue(api: ApiClient, app: App | None, problems: list[str]) -> tuple[Queue 
     if app is None or not app.queue:
         return None, None
     try:
-        queue = decoding.queue(api.get(custom_path("admissionqueues", app.queue)))
+        queue = decoding.queue(api.get(custom_path("admissionqueues", app.queue)), time.time())
         pools, _ = decoding.read(decoding.pool, api.items(custom_path("reservationpools")), "reservationpools")
     except Unavailable as problem:
         problems.append(f"queue {app.queue}: {problem}")

@@ -82,7 +82,7 @@ class Live:
         problems: list[str] = []
         nodes = self._nodes(problems)
         apps = self._list("trackedapps", decoding.apps_at(self._clock()), problems)
-        queues = self._list("admissionqueues", decoding.queue, problems)
+        queues = self._list("admissionqueues", decoding.queues_at(self._clock()), problems)
         pools = self._list("reservationpools", decoding.pool, problems)
         kinds = sorted({kind for node in nodes for kind in node.room} or {"cpu", "memory"})
         idle = self._measured.idle(self._clock()) if self._measured is not None else {}

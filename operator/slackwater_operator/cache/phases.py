@@ -51,17 +51,18 @@ class EndedSlots:
     """Slots that tasks of some apps gave back since we look; those of apps that are gone stay counted."""
 
     total: float = 0.0
-    _seen: dict[str, tuple[int, float]] = field(default_factory=dict)  # app → tasks that ended, slots of one
+    _slots: dict[str, float] = field(default_factory=dict)  # app → slots of one task
+    _finished: dict[str, int] = field(default_factory=dict)  # any app → tasks that had ended the last time
 
     def count(self, tasks: Iterable[tuple[str, float]], finished: Mapping[str, int]) -> None:
-        """Add what ended since the last time, given each app with the slots of one task; 0 where none is left."""
-        seen: dict[str, tuple[int, float]] = {}
-        for app, slots in tasks:
-            before, known = self._seen.get(app, (0, 0.0))
-            now, size = finished.get(app, 0), slots or known
-            self.total += max(0, now - before) * size
-            seen[app] = (now, size)
-        self._seen = seen
+        """Add what ended since the last time, given each app with the slots of one task; 0 where none is left.
+
+        `finished` tells of apps elsewhere too: what one ended before it came here is none of ours.
+        """
+        self._slots = {app: slots or self._slots.get(app, 0.0) for app, slots in tasks}
+        for app, size in self._slots.items():
+            self.total += max(0, finished.get(app, 0) - self._finished.get(app, 0)) * size
+        self._finished = dict(finished)
 
 
 @dataclass

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from slackwater.errors import SlackwaterError
 from slackwater_cluster.apps.size import HISTORY, AppSize
@@ -20,18 +21,25 @@ MOST = 10_000
 Key = tuple[str, str]  # namespace and series
 
 
+class PresentRun(NamedTuple):
+    """The most of a run at one time, and when its last task was created."""
+
+    size: AppSize
+    last_task: float
+
+
 class RunHistory:
     """Sizes of the present runs by app, and of the last run by series."""
 
     def __init__(self) -> None:
-        self._present: dict[str, AppSize] = {}
+        self._present: dict[str, PresentRun] = {}
         self._past: dict[Key, AppSize] = {}
 
     def observe(self, each: AppView) -> None:
         """Look at an app; what is over has become the past of its series."""
         size = run_size(each) if each.has_driver else None
         if size is not None:
-            self._grow(each.id, size)
+            self._grow(each, size)
         if each.over:
             self._end(each)
 
@@ -42,16 +50,18 @@ class RunHistory:
     def expected(self, each: AppView) -> AppSize | None:
         """As many tasks as the last run of this series had; those that exist already say themselves what they ask.
 
-        In a first run: as many as there were when they went with their driver, which comes again.
+        In a first run: as many as there were when they went with their driver, which comes again. A driver that had
+        tasks and gave them back is not asked to have as many again.
         """
         past, present = self._past.get((each.namespace, each.series)), run_size(each)
         if past is None:
-            return self._present.get(each.id) if present is None else None
+            return self._before(each) if present is None else None
         return replace(past, request=present.request) if present else past
 
     def learned(self, each: AppView) -> AppSize | None:
         """What is to be kept over a restart: this run's size as far as it is known, else the last one's."""
-        return self._present.get(each.id) or self.expected(each)
+        known = self._present.get(each.id)
+        return known.size if known is not None else self.expected(each)
 
     def opted_out(self, each: AppView) -> None:
         """Its pods are not ours any more: nobody saw its run end."""
@@ -68,20 +78,28 @@ class RunHistory:
         except (ValueError, SlackwaterError):
             return
         if present is not None and run_size(present) is not None:
-            self._grow(present.id, size)
+            self._grow(present, size)
         else:
             self._keep((namespace, found.series), size)
 
-    def _grow(self, app: str, size: AppSize) -> None:
-        known = self._present.get(app)
-        if known is None or size.tasks > known.tasks:
-            self._present[app] = size
+    def _before(self, each: AppView) -> AppSize | None:
+        """The size of this run, for a driver that is newer than its last task; where an older one is there, nothing."""
+        known = self._present.get(each.id)
+        if known is None or each.led_since is None or each.led_since <= known.last_task:
+            return None
+        return known.size
+
+    def _grow(self, each: AppView, size: AppSize) -> None:
+        """It has tasks now, so many."""
+        known = self._present.get(each.id)
+        most = known.size if known is not None and known.size.tasks >= size.tasks else size
+        last = max(each.last_task or 0.0, known.last_task if known is not None else 0.0)
+        self._present[each.id] = PresentRun(most, last)
 
     def _end(self, each: AppView) -> None:
-        size = self._present.get(each.id)
-        if size is not None:
-            self._keep((each.namespace, each.series), size)
-            del self._present[each.id]
+        known = self._present.pop(each.id, None)
+        if known is not None:
+            self._keep((each.namespace, each.series), known.size)
 
     def _keep(self, key: Key, size: AppSize) -> None:
         self._past.pop(key, None)

@@ -46,11 +46,41 @@ def test_every_selector_of_every_query_is_narrowed(query: str) -> None:
         ("a offset 5m / 1e9 > bool 0.5", 'a{cluster="prod"} offset 5m / 1e9 > bool 0.5'),
         ("a @ start() and Inf > b # up", 'a{cluster="prod"} @ start() and Inf > b{cluster="prod"} # up'),
         ('label_replace(a, "x", "$1", "y", "(.*)")', 'label_replace(a{cluster="prod"}, "x", "$1", "y", "(.*)")'),
+        ("rate(a[5m] smoothed) + b anchored", 'rate(a{cluster="prod"}[5m] smoothed) + b{cluster="prod"} anchored'),
+        ('a # "c\n{job="b"}', 'a # "c\n{cluster="prod",job="b"}'),
+        ('a{ # "}\njob="b"}', 'a{cluster="prod",# "}\njob="b"}'),
+        ("sum by # c\n(node) (a)", 'sum by # c\n(node) (a{cluster="prod"})'),
+        ("sum # c\n(a)", 'sum # c\n(a{cluster="prod"})'),
     ],
 )
 def test_selectors_are_told_from_all_else(query: str, expected: str) -> None:
     """Strings, ranges, lists of labels, functions, numbers and words are left as they are."""
     assert narrowed(query, OURS) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ('a{x="1" or y="2"}', 'a{cluster="prod",x="1" or cluster="prod",y="2"}'),
+        (
+            '{x="1" OR y="2",z="3" or z="4"}',
+            '{cluster="prod",x="1" OR cluster="prod",y="2",z="3" or cluster="prod",z="4"}',
+        ),
+        ('a{x="1 or 2",or="3"}', 'a{cluster="prod",x="1 or 2",or="3"}'),
+        ('a{x="1" # this or that\n}', 'a{cluster="prod",x="1" # this or that\n}'),
+    ],
+)
+def test_every_alternative_in_braces_is_narrowed(query: str, expected: str) -> None:
+    """VictoriaMetrics knows `or` there; in strings, in comments and as a label it is none."""
+    assert narrowed(query, OURS) == expected
+
+
+@pytest.mark.parametrize("query", ['WITH (f = {a="b"}) x{f}', "with(f(q) = sum(q)) f(x)", "1 + (with # c\n (a = b) a)"])
+def test_templates_of_victoriametrics_are_refused(query: str) -> None:
+    """What they make is not known here, and series of all clusters would be mixed up."""
+    with pytest.raises(InvalidInput, match=r"prometheus.queries: WITH .* write the query without WITH"):
+        narrowed(query, OURS)
+    assert narrowed(query, {}) == query
 
 
 def test_without_matchers_a_query_stays_as_it_is() -> None:

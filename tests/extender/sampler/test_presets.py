@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 from promql_parser import parse
 
-from slackwater.errors import UnknownName
+from slackwater.errors import InvalidInput, UnknownName
 from slackwater_extender.sampler.measurement import regex
 from slackwater_extender.sampler.presets import JOBS, NAMES, PRESETS, filled, queries
 from slackwater_extender.settings import Preset, Prometheus
@@ -64,6 +64,13 @@ class TestPresets:
         """With the names that would have been right."""
         with pytest.raises(UnknownName, match="node_cpu"):
             queries(Prometheus(queries={"node-cpu": "x"}))
+
+    def test_a_query_that_cannot_be_narrowed_is_an_error_at_the_start(self) -> None:
+        """Where it is to be about one cluster of several."""
+        own = {"node_cpu": "WITH (m = my_cpu) m"}
+        assert queries(Prometheus(queries=own))["node_cpu"] == own["node_cpu"]
+        with pytest.raises(InvalidInput, match=r"prometheus.queries: WITH"):
+            queries(Prometheus(queries=own, matchers={"cluster": "prod"}))
 
     def test_many_namespaces_are_asked_for_at_once(self) -> None:
         """A regular expression of thousands of names would be refused."""

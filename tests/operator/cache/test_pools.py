@@ -102,6 +102,22 @@ def test_slots_of_tasks_that_ended_stay_counted_when_their_app_is_gone() -> None
     assert ended.total == 2.0
 
 
+def test_what_an_app_ended_outside_of_a_pool_gives_it_no_slots() -> None:
+    """One joins with 400 ended tasks, ends one more, leaves, ends nine and comes back; a new one ends two at once."""
+    ended = EndedSlots()
+    turns = [
+        ([], {"moved": 400}, 0.0),
+        ([("moved", 1.0)], {"moved": 400}, 0.0),
+        ([("moved", 1.0)], {"moved": 401}, 1.0),
+        ([], {"moved": 410}, 1.0),
+        ([("moved", 1.0)], {"moved": 410}, 1.0),
+        ([("moved", 1.0), ("new", 1.0)], {"moved": 410, "new": 2}, 3.0),
+    ]
+    for tasks, finished, total in turns:
+        ended.count(tasks, finished)
+        assert ended.total == total
+
+
 def test_forecasts_of_a_pool_are_judged_by_its_own_tasks() -> None:
     """Tasks of another queue end, and their pods are deleted: a pool that forecast nothing was right."""
     world = enforcing(node("a", cpu=64))

@@ -45,7 +45,9 @@ class AppView:
     backed: bool = True  # what passed the gate speaks for what waits (`admission.standing`)
     began: float = 0.0  # when the first and the last pod of its present run were created
     latest: float = 0.0
-    first_task: float | None = None  # when its first task was created
+    first_task: float | None = None  # when its first and its last task were created
+    last_task: float | None = None
+    led_since: float | None = None  # when the oldest of its drivers that are not over was created
     waits_since: float = 0.0  # when the first pod that waits was created
     awaited: tuple[AwaitedStages, ...] = ()  # parents of its stages that are not there
     has_driver: bool = False  # it has one, or its framework's apps have
@@ -111,6 +113,7 @@ def app_view(
     backed = _backed(groups)
     groups, awaited, problems = levelled(groups, run)
     said = _statements(run, tallies.begun, problems)
+    tasks = [pod.record.created for pod in run if pod.role is not Role.DRIVER]
     return AppView(
         namespace=namespace,
         app=app,
@@ -118,7 +121,9 @@ def app_view(
         counts=tallies.counts(),
         began=run[0].record.created if run else 0.0,
         latest=run[-1].record.created if run else 0.0,
-        first_task=min((pod.record.created for pod in run if pod.role is not Role.DRIVER), default=None),
+        first_task=tasks[0] if tasks else None,
+        last_task=tasks[-1] if tasks else None,
+        led_since=next((pod.record.created for pod in run if pod.role is Role.DRIVER and not pod.record.done), None),
         submitted=min((pod.record.created for pod in (run if backed else tallies.waiting)), default=0.0),
         waits_since=min((pod.record.created for pod in tallies.waiting), default=0.0),
         priority=standing.priority(
