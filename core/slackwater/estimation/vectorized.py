@@ -83,6 +83,7 @@ class NodeEstimates:
         self._gone: Floats = np.zeros((64, kinds))  # use in U of pods that have ended since
         self._uncovered: Floats = np.zeros((64, kinds))
         self._driven: Floats = np.zeros((64, kinds))
+        self._returned: Floats = np.zeros((64, kinds))  # in B and U until the next sample: see `return_driver`
         self._kept: dict[tuple[bytes | None, ...], Floats] = {}  # cells of new pods, by what they are made from
 
     @property
@@ -154,6 +155,17 @@ class NodeEstimates:
         """The same for a driver, whose use lies beside U."""
         np.maximum(self._driven[row] - use, 0.0, out=self._driven[row])
 
+    def return_driver(self, row: int, charge: Floats) -> Floats:
+        """The same for a driver that was never read: what was taken out of U for it goes back, and is returned.
+
+        Others may have used all of it. The next sample will tell.
+        """
+        taken: Floats = np.minimum(charge, self._driven[row])
+        self._driven[row] -= taken
+        for array in (self._used, self._learned, self._returned):
+            array[row] += taken
+        return taken
+
     def unsampled(self, rows: NDArray[np.intp] | slice, estimate: Floats, sums: Floats) -> Floats:
         """E of rows whose samples have stopped coming: max(E, Σ RR), where pods that ended count no longer in U.
 
@@ -169,10 +181,11 @@ class NodeEstimates:
     def add_node(self, start: Floats | None = None) -> int:
         """Enter a node, with a first estimate where one is known; return its row."""
         row = self.pods.add_row()
-        for name in ("_learned", "_used", "_primed", "_gone", "_uncovered", "_driven"):
+        for name in ("_learned", "_used", "_primed", "_gone", "_uncovered", "_driven", "_returned"):
             setattr(self, name, grown(getattr(self, name), 0, row + 1))
         self._learned[row] = 0.0 if start is None else start
-        self._used[row] = self._gone[row] = self._uncovered[row] = self._driven[row] = 0.0
+        for array in (self._used, self._gone, self._uncovered, self._driven, self._returned):
+            array[row] = 0.0
         self._primed[row] = start is not None
         return row
 
@@ -180,7 +193,8 @@ class NodeEstimates:
         """Forget a node; its pods stay, nowhere, and count in full wherever they appear again."""
         slots = self.pods.on_row(row)
         rows = self.pods.rows
-        for array in (self._learned, self._used, self._primed, self._gone, self._uncovered, self._driven):
+        held = (self._learned, self._used, self._primed, self._gone, self._uncovered, self._driven, self._returned)
+        for array in held:
             array[row : rows - 1] = array[row + 1 : rows].copy()
         self.pods.drop_row(row)
         for slot in slots:
@@ -337,7 +351,9 @@ class NodeEstimates:
         usable = (used >= 0) & (used < np.inf) & timed[:, None]  # not of NaN
         keep = (1.0 - self.alpha) ** (np.where(timed, dt, 0.0)[:, None] / self.tau0)
         keep = np.where(usable & self.primed[rows], keep, 1.0)
-        learned = self.learned[rows]
+        returned = self._returned[: self.pods.rows]
+        learned = self.learned[rows] - np.where(usable, returned[rows], 0.0)
+        returned[rows] = np.where(usable, 0.0, returned[rows])
         used = np.where(usable, used, self.used[rows])
         self.learned[rows] = learned + (1.0 - keep) * (used - learned)
         return usable, keep, used
