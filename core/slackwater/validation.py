@@ -97,7 +97,7 @@ def fault(error: Exception) -> str:
     """What a parser found wrong, and where if it says so, on one line."""
     if isinstance(error, RecursionError):
         return "too much stands inside of each other"
-    if isinstance(error, LookupError | AttributeError | ArithmeticError):
+    if isinstance(error, LookupError | AttributeError | ArithmeticError | TypeError):
         return "a value is not what its tag or its form says"
     mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
     if mark is None or not problem:

@@ -65,8 +65,11 @@ def refusal(files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         (["replay", "empty.jsonl"], "empty.jsonl: it holds no round"),
         (["when", "latin.yaml"], "FILE: 'latin.yaml' is not text in UTF-8"),
         (["when", "bad.yaml"], "is not YAML (line 2, column 1"),
-        (["explain", "team/pod", "--kubeconfig", "bad.yaml"], "no usable Kubernetes configuration (while parsing"),
-        (["explain", "team/pod", "--kubeconfig", "tag.yaml"], "no usable Kubernetes configuration ('maybe')"),
+        (["explain", "team/pod", "--kubeconfig", "bad.yaml"], "no usable Kubernetes configuration (line 2, column 1"),
+        (
+            ["explain", "team/pod", "--kubeconfig", "tag.yaml"],
+            "configuration (a value is not what its tag or its form says)",
+        ),
         (["demo", "--serve", "--port", "999999"], "less than or equal to 65535"),
         (["demo", "--report", "bad.yaml"], "'bad.yaml' cannot be made (File exists)"),
         (["reproduce", "004", "--report", "bad.yaml"], "'bad.yaml' cannot be made (File exists)"),

@@ -23,7 +23,19 @@ def test_a_flag_asks_for_no_value_and_no_option_speaks_python(command: tuple[str
     """`--live`, not `--live <bool>`; `<int> [x>=0]`, not `<int range> [x>=0]`."""
     options = shown(*command).partition("─ Options ")[2].partition("╰")[0]
     assert "--help" in options
-    assert not any(word in options for word in ("<bool>", "range>", "<list["))
+    assert not any(word in options for word in ("<bool>", "range>"))
+    assert "<list[" not in shown(*command)
+
+
+@pytest.mark.parametrize("command", [*((name,) for name in COMMANDS), ("traces", "fetch")])
+def test_no_option_takes_the_width_of_the_sentences(command: tuple[str, ...]) -> None:
+    """All choices of `assess --by` beside it would fold every sentence of that page at 25 characters."""
+    found = typer.main.get_command(app)
+    context = found.make_context("slackwater", [], resilient_parsing=True)
+    for name in command:
+        found = found.get_command(context, name)  # type: ignore[attr-defined]
+    words = {each.name: each.display_type_rich(context) or "" for each in found.get_params(context)}  # type: ignore[attr-defined]
+    assert {name: word for name, word in words.items() if len(word) > 18} == {}
 
 
 def test_an_argument_is_written_as_the_sentences_write_it() -> None:

@@ -34,7 +34,8 @@ class Level(StrEnum):
     NODE = "node"
 
 
-By = Annotated[Level | None, typer.Option(help="What one row of the table is.", show_default="namespace")]
+_ROW = "What one row of the table is: container, pod, app, namespace, user or node."
+By = Annotated[Level | None, typer.Option(metavar="<what>", help=_ROW, show_default="namespace")]
 Advised = Annotated[bool, typer.Option("--advice", help="What to write into each workload, with YAML and kubectl.")]
 Risk = Annotated[str, typer.Option(help="With --advice: share of the time in which CPU may be above it.")]
 PriceList = Annotated[str | None, typer.Option(help="Example prices of January 2025: aws, gcp or azure.")]

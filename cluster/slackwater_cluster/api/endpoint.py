@@ -14,6 +14,7 @@ from kubernetes import client, config
 from kubernetes.config.config_exception import ConfigException
 
 from slackwater.errors import Unavailable
+from slackwater.validation import fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def endpoint(kubeconfig: Path | None = None, context: str | None = None) -> Endp
     except Unavailable:
         raise
     except Exception as problem:  # whatever the client library and PyYAML raise about a file
-        said = " ".join(str(problem).split()).rstrip(".")
+        said = fault(problem).rstrip(".")
         raise Unavailable(f"no usable Kubernetes configuration ({said}); give --kubeconfig FILE") from problem
     return Endpoint(settings.host.rstrip("/"), _tls(settings), _headers(settings), _proxy(settings))
 

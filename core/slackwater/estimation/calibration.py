@@ -161,7 +161,17 @@ class Calibration:
     @property
     def young(self) -> bool:
         """Whether too little was compared yet to promise anything."""
-        return self.count < ENOUGH or len(self._scores) < self.least
+        return self.count < ENOUGH or self.one_story
+
+    @property
+    def one_story(self) -> bool:
+        """Whether fewer promises than `least` were compared, of however many nodes."""
+        return len(self._scores) < self.least
+
+    @property
+    def _span(self) -> float:
+        """Promises that scores reach back at least: those of SPAN seconds, and so many that it is not young."""
+        return max(SPAN / self.every, self.least)
 
     @property
     def asked(self) -> float:
@@ -205,7 +215,7 @@ class Calibration:
         """Begin with what became of earlier promises, unless some were compared here already."""
         if not self.count and len(scores):
             # As if they came one after the other within the span, so that they make way one after the other, too.
-            parts = max(1, min(int(SPAN / self.every), len(scores)))
+            parts = max(1, min(int(self._span), len(scores)))
             self._scores, self.count, self._factors = [scores[at::parts] for at in range(parts)], len(scores), {}
             self.kept, self.machines = kept, dict(machines)
 
@@ -222,7 +232,7 @@ class Calibration:
         self._scores.append(_some(scores, self._most, self._turn))
         self.count += len(self._scores[-1])
         while self.count - len(self._scores[0]) >= SCORES:
-            if self._most == 1 or len(self._scores) * self.every > SPAN:
+            if self._most == 1 or len(self._scores) > self._span:
                 self.count -= len(self._scores.pop(0))
             else:
                 self._most //= 2

@@ -44,6 +44,7 @@ class Measure(IntEnum):
 
 SUMMED = Measure.FLOOR  # so many of them
 BOUNDED = slice(Measure.TOP, Measure.CHARGE)  # what floor and cap decide
+_BY_ROW = ("_learned", "_used", "_primed", "_gone", "_uncovered", "_driven", "_returned", "_exhausted")  # arrays
 
 
 def reported(learned: Floats, used: Floats, uncovered: Floats, sums: Floats, mode: Mode) -> Floats:
@@ -84,6 +85,7 @@ class NodeEstimates:
         self._uncovered: Floats = np.zeros((64, kinds))
         self._driven: Floats = np.zeros((64, kinds))
         self._exhausted: NDArray[np.bool_] = np.zeros((64, kinds), np.bool_)
+        self._returned: Floats = np.zeros((64, kinds))  # in B and U until the next sample: see `return_driver`
         self._kept: dict[tuple[bytes | None, ...], Floats] = {}  # cells of new pods, by what they are made from
 
     @property
@@ -160,6 +162,17 @@ class NodeEstimates:
         """The same for a driver, whose use lies beside U."""
         np.maximum(self._driven[row] - use, 0.0, out=self._driven[row])
 
+    def return_driver(self, row: int, charge: Floats) -> Floats:
+        """The same for a driver that was never read: what was taken out of U for it goes back, and is returned.
+
+        Others may have used all of it. The next sample will tell.
+        """
+        taken: Floats = np.minimum(charge, self._driven[row])
+        self._driven[row] -= taken
+        for array in (self._used, self._learned, self._returned):
+            array[row] += taken
+        return taken
+
     def unsampled(self, rows: NDArray[np.intp] | slice, estimate: Floats, sums: Floats) -> Floats:
         """E of rows whose samples have stopped coming: max(E, Σ RR), where pods that ended count no longer in U.
 
@@ -175,19 +188,19 @@ class NodeEstimates:
     def add_node(self, start: Floats | None = None) -> int:
         """Enter a node, with a first estimate where one is known; return its row."""
         row = self.pods.add_row()
-        for name in ("_learned", "_used", "_primed", "_gone", "_uncovered", "_driven", "_exhausted"):
+        for name in _BY_ROW:
             setattr(self, name, grown(getattr(self, name), 0, row + 1))
-        self._learned[row] = 0.0 if start is None else start
-        self._used[row] = self._gone[row] = self._uncovered[row] = self._driven[row] = 0.0
-        self._primed[row], self._exhausted[row] = start is not None, False
+            getattr(self, name)[row] = 0
+        if start is not None:
+            self._learned[row], self._primed[row] = start, True
         return row
 
     def remove_node(self, row: int) -> None:
         """Forget a node; its pods stay, nowhere, and count in full wherever they appear again."""
         slots = self.pods.on_row(row)
         rows = self.pods.rows
-        kept = (self._learned, self._used, self._primed, self._gone, self._uncovered, self._driven, self._exhausted)
-        for array in kept:
+        for name in _BY_ROW:
+            array = getattr(self, name)
             array[row : rows - 1] = array[row + 1 : rows].copy()
         self.pods.drop_row(row)
         for slot in slots:
@@ -344,7 +357,9 @@ class NodeEstimates:
         usable = (used >= 0) & (used < np.inf) & timed[:, None]  # not of NaN
         keep = (1.0 - self.alpha) ** (np.where(timed, dt, 0.0)[:, None] / self.tau0)
         keep = np.where(usable & self.primed[rows], keep, 1.0)
-        learned = self.learned[rows]
+        returned = self._returned[: self.pods.rows]
+        learned = self.learned[rows] - np.where(usable, returned[rows], 0.0)
+        returned[rows] = np.where(usable, 0.0, returned[rows])
         used = np.where(usable, used, self.used[rows])
         self.learned[rows] = learned + (1.0 - keep) * (used - learned)
         return usable, keep, used

@@ -52,11 +52,14 @@ class Learned:
 def collect(
     terms: LedgerConfig, peaks: Peaks, growth: Growth, margins: RiskMargins | None, most: int | None = None
 ) -> Learned:
-    """All that was learned, as it is now; of at most so many apps, where that is said."""
+    """All that was learned, as it is now; of at most so many apps, where that is said.
+
+    Scores do not say of how many promises they are: those of too few are not handed on, and come anew after a restart.
+    """
     risks = {}
     for at, each in (margins.kinds if margins is not None else {}).items():
         it = each.calibration
-        if it.count:
+        if it.count and not it.one_story:
             risks[terms.kinds[at]] = LearnedRisk(it.risk, terms.horizon, it.scores, it.kept, it.machines)
     return Learned(terms.kinds, peaks.lessons(most), growth.ratios.copy(), risks)
 

@@ -25,6 +25,7 @@ from slackwater.estimation.calibration import Calibration
 from slackwater.estimation.podmatrix import NOWHERE
 from slackwater.estimation.vectorized import NodeEstimates
 from slackwater.ledger.claimcharge import app_key, cost, oom_key, usage_key, weights
+from slackwater.ledger.endedpods import forgo
 from slackwater.ledger.learnedstate import Learned
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.oomorder import OomOrder
@@ -143,9 +144,7 @@ class Ledger:
         row = self._estimates.pods.row_of(slot)
         self._rooms.touch(row)
         self._order.change(row, claim, -1)
-        if row != NOWHERE:
-            forgo = self._estimates.forgo_driver if claim.driver else self._estimates.forgo
-            forgo(row, self._estimates.uses[:, slot])
+        forgo(self._estimates, self._intake, slot, claim)
         self._estimates.finish(slot)
         self._pods.forget(slot)
         self._expiry.pop(uid, None)

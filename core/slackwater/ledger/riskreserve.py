@@ -253,6 +253,12 @@ class RiskMargins:
         found: Floats = np.where(stale, 0.0, np.where(crowded, np.maximum(kept, 0.0), kept))
         return found
 
+    def expect(self, row: int, more: Floats) -> None:
+        """So much more than was promised may be used on a row, by kind and beside E, until promises are made anew."""
+        for kind, each in self.kinds.items():
+            if not each.calibration.young:
+                self.kept[row, kind] += more[kind]
+
     def lose(self, now: float, stale: NDArray[np.bool_], arrivals: Floats) -> None:
         """Nodes without samples for too long: nobody has seen them since the last one came (both row × kind)."""
         for kind, each in self.kinds.items():

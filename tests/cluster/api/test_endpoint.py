@@ -51,6 +51,23 @@ def test_a_context_that_is_named_needs_no_current_one(kubeconfig: Path, current:
         endpoint(kubeconfig, "nosuch")
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[" * 5000, "too much stands inside of each other"),
+        ("- a", "a value is not what"),
+        (TEXT.replace("server: 'http://127.0.0.1:9/'", "server: 5"), "a value is not what"),
+        ("contexts: [", "line 1, column 12"),
+    ],
+    ids=["nested", "list", "number", "open"],
+)
+def test_what_is_wrong_with_a_kubeconfig_is_not_told_in_words_of_python(kubeconfig: Path, text: str, told: str) -> None:
+    """Nobody who reads "list indices must be integers" knows what to look for."""
+    kubeconfig.write_text(text)
+    with pytest.raises(Unavailable, match=told):
+        endpoint(kubeconfig)
+
+
 def test_the_way_through_a_proxy_and_another_name_of_the_server_are_taken_over(
     kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -347,3 +347,14 @@ def test_what_exceeds_the_requests_is_not_the_promise_s_fault() -> None:
     scores, exceeded = promise(0.0, peak=10.0, requests=10.0, used=15.0).judged()[:2]
     assert scores.tolist() == [3.0]
     assert not exceeded.any()
+
+
+def test_with_a_long_horizon_enough_promises_are_kept_to_promise_something() -> None:
+    """Fewer than a horizon's lie within a day where it is two days long: as many are kept, and known again."""
+    long = Calibration(overlap=12, every=4 * 3600.0, least=12)
+    for _ in range(40):
+        long.learn(np.linspace(-1.0, 1.0, 5000), np.zeros(5000, np.bool_))
+    assert not long.young
+    again = Calibration(overlap=12, every=4 * 3600.0, least=12)
+    again.restore(long.scores, long.kept, long.machines)
+    assert not again.young

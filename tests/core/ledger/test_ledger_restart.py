@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from slackwater.estimation.calibration import ENOUGH
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.types import ClaimState, NodeSpec, Sample
+from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, Sample
 from support.builders.ledgers import CPU, NODE, numbers, rebuilt, six_tasks, task
 from support.builders.measuring import measure
 
@@ -61,3 +62,15 @@ def test_a_table_given_out_does_not_learn_of_nodes_that_come_later() -> None:
     tables = (first, second, ledger.table(0.0))
     assert [list(each.index) for each in tables] == [list(each.names) for each in tables]
     assert [each.names for each in tables] == [("a",), ("a", "b", "c"), ("a", "c", "d")]
+
+
+def test_what_is_too_young_to_promise_is_so_after_a_restart() -> None:
+    """One promise for a hundred nodes is one story, whoever tells it; those of a whole horizon are known again."""
+    terms = LedgerConfig(risk=0.01, horizon=120.0)
+    ledger, exceeded = Ledger(terms), np.zeros(ENOUGH, np.bool_)
+    memory = ledger.risks()["memory"]
+    for compared in range(1, memory.least + 1):
+        memory.learn(np.linspace(-1.0, 1.0, ENOUGH), exceeded)
+        again = Ledger(terms)
+        again.remember(ledger.learned())
+        assert again.risks()["memory"].young == memory.young == (compared < memory.least)
