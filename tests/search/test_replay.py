@@ -61,8 +61,7 @@ def test_a_recorded_run_of_a_thousand_pods_is_decided_alike(tmp_path: Path) -> N
 def test_a_run_on_a_real_control_plane_is_decided_alike() -> None:
     """Recorded on the lab: `bench_play.py --policy slackwater --workload … --record FILE`, 6 nodes, 200 jobs.
 
-    Every round that released something is kept, and some of the others. Where the reason `pool-lent` came to be told
-    apart from `pool-closed` later, the recording says so.
+    Every round that released something is kept, and one in sixteen of the others.
     """
     rounds = list(replay(Path(__file__).parent / "labrun.jsonl.xz"))
     assert sum(each.releases for each in rounds) >= 1000
