@@ -1,123 +1,20 @@
 """A ledger with a stated risk: what it keeps back, and when it does not."""
 
 import math
-from copy import deepcopy
-from functools import cache
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.types import Amounts, ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
+from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role
 from support.builders.measuring import measure
-
-NODES = 12
-HEARTBEAT = 5.0
-HORIZON = 600.0
-GROWN = 3.5 * HORIZON  # promises of the first horizon are not judged, and those of the next one end within the third
-
-
-class Cluster:
-    """Nodes of 16 cores and 64 GiB with twelve pods each that use a part of 1 core and 4 GiB, for some minutes."""
-
-    def __init__(self, risk: float | None, seed: int = 0, nodes: int = NODES) -> None:
-        self.ledger = Ledger(LedgerConfig(risk=risk, steady=True))
-        self._rng = np.random.default_rng(seed)
-        self._live: dict[str, tuple[float, str, float]] = {}  # end, node, level
-        self._always: dict[str, tuple[str, Amounts]] = {}  # node and use of pods of others
-        self._made = 0
-        self.shown: dict[str, list[Amounts]] = {}  # every sample of each pod
-        self.now = 0.0
-        self.silent: set[str] = set()  # nodes of which nothing is measured
-        for number in range(nodes):
-            self.ledger.upsert_node(NodeSpec(f"n{number}", (16.0, 64.0), (16.0, 64.0), (0.0, 1.0)))
-
-    def play(self, seconds: float, level: float = 0.35) -> None:
-        """Let time pass; pods that end are replaced on their node."""
-        until = self.now + seconds
-        while self.now < until:
-            self._replace(level)
-            uses: dict[str, Amounts] = {
-                uid: (share * float(self._rng.uniform(0.7, 1.3)), 4 * share)
-                for uid, (_, _, share) in self._live.items()
-            }
-            self.measure(uses)
-            self.now += HEARTBEAT
-
-    def measure(self, uses: dict[str, Amounts]) -> None:
-        """One round of samples: the system of every node uses 0.2 cores and 1 GiB beside its pods."""
-        used = {node.name: np.array([0.2, 1.0]) for node in self.ledger.nodes}
-        for uid, (_, node, _) in self._live.items():
-            used[node] += uses[uid]
-        uses = {uid: amounts for uid, amounts in uses.items() if self._live[uid][1] not in self.silent}
-        for uid, amounts in uses.items():
-            self.shown.setdefault(uid, []).append(amounts)
-        for uid, (node, amounts) in self._always.items():
-            used[node] += amounts
-            uses[uid] = amounts
-        samples = {
-            name: Sample(self.now, tuple(amounts.tolist())) for name, amounts in used.items() if name not in self.silent
-        }
-        measure(self.ledger, self.now, samples, uses)
-
-    def strangers(self, count: dict[str, int], asked: Amounts, use: Amounts) -> None:
-        """So many pods of others on some nodes, which stay and always use the same."""
-        for node, pods in count.items():
-            for number in range(pods):
-                uid = f"{node}-other{number}"
-                self._always[uid] = (node, use)
-                self.ledger.put(
-                    PodClaim(uid, node, asked, asked, app=uid, state=ClaimState.RUNNING, started=0.0, managed=False)
-                )
-
-    def pods_on(self, node: str) -> list[str]:
-        """Those that are there now."""
-        return [uid for uid, (_, home, _) in self._live.items() if home == node]
-
-    def _replace(self, level: float) -> None:
-        for uid, (end, _, _) in list(self._live.items()):
-            if end <= self.now:
-                self.ledger.remove(uid)
-                del self._live[uid]
-        names = [node.name for node in self.ledger.nodes]
-        have = dict.fromkeys(names, 0)
-        for _, node, _ in self._live.values():
-            have[node] += 1
-        for name in names:
-            for _ in range(12 - have[name]):
-                self._start(name, level)
-
-    def _start(self, node: str, level: float) -> None:
-        uid, self._made = f"p{self._made}", self._made + 1
-        share = float(self._rng.uniform(0.5, 1.5)) * level
-        self._live[uid] = (self.now + 20 + float(self._rng.exponential(300)), node, share)
-        self.ledger.put(
-            PodClaim(uid, node, (1.0, 4.0), (1.0, 4.0), app="a", state=ClaimState.RUNNING, started=self.now)
-        )
-
-
-@cache
-def _settled(risk: float | None) -> Cluster:
-    cluster = Cluster(risk)
-    cluster.play(GROWN)
-    return cluster
-
-
-def settled(risk: float | None) -> Cluster:
-    """One in which enough promises were compared; it is played once, and copied for each test."""
-    return deepcopy(_settled(risk))
-
-
-def rooms(cluster: Cluster) -> NDArray[np.float64]:
-    """The room of every node and kind."""
-    return cluster.ledger.table(cluster.now).room
+from support.builders.watchedcluster import GROWN, HEARTBEAT, HORIZON, NODES, WatchedCluster, rooms, settled
 
 
 def test_a_young_ledger_decides_by_the_equations_of_paper_000() -> None:
     """Until enough promises were compared, a stated risk changes nothing."""
-    plain, stated = Cluster(None), Cluster(0.01)
+    plain, stated = WatchedCluster(None), WatchedCluster(0.01)
     for cluster in (plain, stated):
         cluster.play(300)
     assert (rooms(plain) == rooms(stated)).all()
@@ -128,7 +25,7 @@ def test_a_young_ledger_decides_by_the_equations_of_paper_000() -> None:
 
 def test_promises_of_the_first_horizon_are_not_judged_and_those_of_a_whole_one_are_waited_for() -> None:
     """However many nodes there are: the first promise is over after two horizons, the twelfth 550 s later."""
-    cluster = Cluster(0.05, nodes=20)
+    cluster = WatchedCluster(0.05, nodes=20)
     calibration = cluster.ledger.risks()["memory"]
     cluster.play(2 * HORIZON)
     assert calibration.count == 0
@@ -203,7 +100,7 @@ def test_of_cpu_what_is_used_now_is_promised_and_of_memory_nine_tenths() -> None
 @pytest.mark.parametrize("request_", [0.0, 2.0])
 def test_no_promise_gives_out_memory_that_is_in_use(request_: float) -> None:
     """Three pods of others use 14.5 GiB each and ask for little: the node is full, with a stated risk as without."""
-    plain, stated = Cluster(None), Cluster(0.01)
+    plain, stated = WatchedCluster(None), WatchedCluster(0.01)
     for cluster in (plain, stated):
         cluster.strangers({"n0": 3}, (0.1, request_), (0.5, 14.5))
         cluster.play(GROWN)
@@ -241,7 +138,7 @@ def test_an_idle_node_has_no_margin_and_nothing_is_withheld_there() -> None:
 
 def test_tasks_that_use_more_memory_than_they_ask_for_leave_no_room_on_a_full_node() -> None:
     """Twelve tasks ask for 4 GiB each and use 5: where more than the allowance of 56 GiB is used nothing is left."""
-    cluster = Cluster(0.01)
+    cluster = WatchedCluster(0.01)
     cluster.play(GROWN, level=1.27)
     lines = [cluster.ledger.explain(node.name, cluster.now)["memory"] for node in cluster.ledger.nodes]
     full = [line for line in lines if line.used > line.allowed]
@@ -389,7 +286,7 @@ def watched(uses: list[float], dt: float, half_life: float) -> tuple[float, floa
 
 def test_a_promise_is_what_the_formulas_say_pod_by_pod() -> None:
     """Memory, while nothing is known of the app: centre and spread of its pods by hand, whatever arrays are kept."""
-    cluster = Cluster(0.01)
+    cluster = WatchedCluster(0.01)
     cluster.play(200)
     trust = cluster.ledger.terms.horizon / 6
     for node in ("n0", "n7"):
