@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 if TYPE_CHECKING:
     from typer._click.core import Context, Parameter
@@ -30,20 +30,10 @@ class Group(TyperGroup):
         return _in_words(super().get_params(ctx))
 
 
-class _Several(TyperArgument):
-    """An argument that takes several words."""
-
-    def bare_type(self) -> str:
-        """What each of them is; that there may be several is said above, in the line of usage."""
-        return "str"
-
-
 def _in_words(parameters: list[Parameter]) -> list[Parameter]:
     for each in parameters:
         if each.metavar is None:
             each.metavar = _value(each) if isinstance(each, TyperOption) else str(each.name).upper()
-        if isinstance(each, TyperArgument) and each.type_descriptor.is_list:
-            each.__class__ = _Several  # Typer makes all arguments itself
     return parameters
 
 

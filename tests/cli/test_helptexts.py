@@ -23,8 +23,7 @@ def test_a_flag_asks_for_no_value_and_no_option_speaks_python(command: tuple[str
     """`--live`, not `--live <bool>`; `<int> [x>=0]`, not `<int range> [x>=0]`."""
     options = shown(*command).partition("─ Options ")[2].partition("╰")[0]
     assert "--help" in options
-    assert not any(word in options for word in ("<bool>", "range>"))
-    assert "<list[" not in shown(*command)
+    assert not any(word in options for word in ("<bool>", "range>", "<list["))
 
 
 @pytest.mark.parametrize("command", [*((name,) for name in COMMANDS), ("traces", "fetch")])
