@@ -83,6 +83,7 @@ def test_drivers_that_are_let_go_run_also_when_they_find_no_room_at_first(
             ground.until_bound(6, 240)
         finally:
             crew.mend()
+        arena.until_held(ground)  # else the watchdog could end before it has switched holding on for whoever comes next
         tell("drivers that were let go by the watchdog ran, the last ones when the first had ended")
 
 
