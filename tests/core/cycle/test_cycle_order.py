@@ -55,13 +55,13 @@ class TestOrder:
 
     def test_what_an_app_holds_is_summed_once_however_many_groups_it_has(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Else a round with an app of a thousand different pods would take a million sums, and stop everybody."""
-        real, summed = candidates._held_by_tasks, list[str]()
+        real, summed = candidates._taken_by_tasks, list[str]()
 
         def counted(app: App) -> Resources:
             summed.append(app.id)
             return real(app)
 
-        monkeypatch.setattr(candidates, "_held_by_tasks", counted)
+        monkeypatch.setattr(candidates, "_taken_by_tasks", counted)
         groups = [group(f"wide{number}", Role.TASK, 1 + number / 100, running=1, held=1) for number in range(20)]
         decide(snapshot(App("wide", "team", 0, tuple(groups), started=True), on=queue(16, free=2)))
         assert 1 <= len(summed) <= 2  # a round lends what is left in a second line

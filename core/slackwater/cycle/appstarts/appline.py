@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from slackwater.cycle.appsize import AppSize
-from slackwater.cycle.snapshot import App, Order, Queue
+from slackwater.cycle.snapshot import App, Order, PodGroup, Queue, taken
 from slackwater.pools.pools import Category
 from slackwater.resources import Resources
 
@@ -19,13 +19,10 @@ class FairShares:
 
     def __init__(self, queue: Queue, running: Sequence[App]) -> None:
         self._queue = queue
-        held: dict[str, dict[str, float]] = {}
+        groups: dict[str, list[PodGroup]] = {}
         for app in running if queue.order is Order.FAIR else ():
-            sums = held.setdefault(app.namespace, {})
-            for group in app.groups:
-                for kind, value in group.request.items():
-                    sums[kind] = sums.get(kind, 0.0) + value * group.charged
-        self.by_namespace = {name: queue.fair_share(name, Resources(sums)) for name, sums in held.items()}
+            groups.setdefault(app.namespace, []).extend(app.groups)
+        self.by_namespace = {name: queue.fair_share(name, taken(theirs)) for name, theirs in groups.items()}
 
     def add(self, namespace: str, amount: Resources) -> None:
         """A namespace takes more."""

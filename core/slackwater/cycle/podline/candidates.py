@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from slackwater.cycle.snapshot import App, PodGroup, Queue
+from slackwater.cycle.snapshot import App, PodGroup, Queue, taken
 from slackwater.pools.pools import Category
 from slackwater.resources import Resources
 
@@ -59,13 +59,8 @@ def shape_of(candidate: ReleaseCandidate) -> RequestShape:
 def task_shares(candidates: Iterable[ReleaseCandidate], queue: Queue) -> dict[str, float]:
     """By app of the candidates, the dominant share of the queue that its tasks hold: that run or are on their way."""
     apps = {each.app.id: each.app for each in candidates}
-    return {name: queue.fair_share(app.namespace, _held_by_tasks(app)) for name, app in apps.items()}
+    return {name: queue.fair_share(app.namespace, _taken_by_tasks(app)) for name, app in apps.items()}
 
 
-def _held_by_tasks(app: App) -> Resources:
-    held: dict[str, float] = {}
-    for group in app.groups:
-        if group.charged and not group.driver:
-            for kind, amount in group.request.items():
-                held[kind] = held.get(kind, 0.0) + amount * group.charged
-    return Resources(held)
+def _taken_by_tasks(app: App) -> Resources:
+    return taken(group for group in app.groups if not group.driver)
