@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_settings import SettingsConfigDict, SettingsError
 
-from slackwater.errors import InvalidInput
+from slackwater.errors import InvalidInput, SlackwaterError
 
 
 class Section(BaseModel):
@@ -51,3 +52,13 @@ def refusing(name: str, *others: type[Exception]) -> Iterator[None]:
         raise InvalidInput(place, first["msg"], remedy) from problem
     except mistakes as problem:
         raise InvalidInput("settings", str(problem), remedy) from problem
+
+
+@contextmanager
+def last_word() -> Iterator[None]:
+    """A problem inside is told in its sentence, and ends the program with exit code 2."""
+    try:
+        yield
+    except SlackwaterError as problem:
+        print(problem, file=sys.stderr)  # noqa: T201 - there may be no log yet
+        sys.exit(2)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from slackwater.errors import SlackwaterError
 from slackwater_cluster.extras import part
+from slackwater_cluster.settings import last_word
 from slackwater_operator.settings import Settings, load
 
 if TYPE_CHECKING:
@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 
 def run() -> None:
     """The console script. Ends with 0 when told to stop, with 1 when something failed, with 2 on bad settings."""
-    try:
+    with last_word():
         settings = load(sys.argv[1:])
-    except SlackwaterError as problem:
-        _refuse(problem)
     # Imported late, so that --help and a typing mistake are answered at once.
     with part("operator"):
         import kopf  # noqa: F401, PLC0415 - what serve() needs is missed before anything starts
@@ -28,21 +26,14 @@ def run() -> None:
         from slackwater_cluster.api.endpoint import endpoint  # noqa: PLC0415
         from slackwater_cluster.logs import configure  # noqa: PLC0415
         from slackwater_operator.program import Program  # noqa: PLC0415
-    try:
+    with last_word():
         endpoint(settings.kubeconfig)  # before anything is started that could only fail
-    except SlackwaterError as problem:
-        _refuse(problem)
     configure(settings.log_level, settings.log_format)
     program = Program(settings)
     if settings.metrics_port:
         start_http_server(settings.metrics_port, settings.host, registry=program.metrics.registry)
     asyncio.run(serve(program, settings))
     sys.exit(1 if program.trouble else 0)
-
-
-def _refuse(problem: SlackwaterError) -> NoReturn:
-    print(problem, file=sys.stderr)  # noqa: T201 - there is no log yet
-    sys.exit(2)
 
 
 async def serve(program: Program, settings: Settings) -> None:

@@ -31,7 +31,7 @@ import structlog
 from pydantic import Field
 from pydantic_settings import BaseSettings, CliApp
 
-from slackwater.errors import SlackwaterError, Unavailable
+from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.contenttypes import MERGE
 from slackwater_cluster.api.endpoint import endpoint
@@ -39,7 +39,7 @@ from slackwater_cluster.api.paths import api_path
 from slackwater_cluster.api.session import Answer, Session
 from slackwater_cluster.pods.unbound import UnboundPod, let_go, unbound
 from slackwater_cluster.policies.mutating import HOLDING
-from slackwater_cluster.settings import program, refusing
+from slackwater_cluster.settings import last_word, program, refusing
 
 log = structlog.get_logger(__name__)
 
@@ -222,13 +222,10 @@ async def serve(settings: WatchdogSettings) -> None:
 
 def main() -> None:
     """The program."""
-    try:
+    with last_word():
         with refusing("watchdog"):
             settings = CliApp.run(WatchdogSettings, cli_args=sys.argv[1:])
         asyncio.run(serve(settings))
-    except SlackwaterError as problem:
-        print(problem, file=sys.stderr)  # noqa: T201 - the last word of the program
-        sys.exit(2)
 
 
 if __name__ == "__main__":

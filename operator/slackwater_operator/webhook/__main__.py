@@ -16,10 +16,9 @@ import structlog
 from pydantic import Field
 from pydantic_settings import BaseSettings, CliApp
 
-from slackwater.errors import SlackwaterError
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import Session
-from slackwater_cluster.settings import program, refusing
+from slackwater_cluster.settings import last_word, program, refusing
 from slackwater_operator.webhook.policyview import PolicyView
 from slackwater_operator.webhook.reviews import ReviewServer
 
@@ -65,14 +64,11 @@ def main() -> None:
     """The program."""
     from slackwater_cluster.logs import configure  # noqa: PLC0415 - a typing mistake is answered at once
 
-    try:
+    with last_word():
         with refusing("webhook"):
             settings = CliApp.run(WebhookSettings, cli_args=sys.argv[1:])
         configure(settings.log_level)
         asyncio.run(until_told(settings))
-    except SlackwaterError as problem:
-        print(problem, file=sys.stderr)  # noqa: T201 - the last word of the program
-        sys.exit(2)
 
 
 if __name__ == "__main__":
