@@ -141,9 +141,11 @@ class Watchdog:
             self.lease.silent = self.settings.patience
 
     async def _renewed(self) -> str:
-        """When the Lease was last renewed; "" where it is gone, or nobody holds it."""
+        """When the Lease was last renewed; "" where it is gone, or nobody holds it. A refusal says neither."""
         path = api_path("leases", LEASE, group="coordination.k8s.io", namespace=self.settings.namespace)
         answer = await self._get(path)
+        if not answer.ok and answer.status != 404:
+            raise Unavailable(answer.message())
         spec = answer.json().get("spec") or {} if answer.ok else {}
         return str(spec.get("renewTime") or "") if spec.get("holderIdentity") else ""
 

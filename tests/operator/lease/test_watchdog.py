@@ -27,6 +27,7 @@ class Server:
         self.pods: dict[str, dict[str, Any]] = {}
         self.freed: list[str] = []
         self.away = False
+        self.forbidden = 0  # the status with which it refuses to show the Lease
         self.wrong: Any = None  # what it answers instead, whatever it is asked
         self.switched: list[bool] = []  # each turn of the switch: whether it went on
         self.refused: set[str] = set()  # pods whose gate cannot be lifted
@@ -46,6 +47,8 @@ class Server:
         if self.wrong is not None:
             return Answer(200, self.wrong)
         if path == LEASE:
+            if self.forbidden:
+                return Answer(self.forbidden, b'{"message": "may not get leases"}')
             if self.renewed is None:
                 return Answer(404, b"{}")
             return self._said({"spec": {"holderIdentity": "a", "renewTime": self.renewed}})
@@ -129,6 +132,18 @@ def test_while_somebody_leads_nothing_is_touched() -> None:
         scene.server.renewed = str(number)
         assert scene.look() == 0
     assert scene.server.subjects == [holder("slackwater-system")]
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_lease_that_may_not_be_read_is_no_dead_operator(status: int) -> None:
+    """Somebody took the right away: that says nothing about who leads, so nobody is let go."""
+    scene = Scene()
+    scene.server.hold("p", "2026-01-01T00:00:00Z")
+    scene.look()
+    scene.server.forbidden = status
+    scene.look(times=120)
+    assert not scene.server.freed
+    assert not scene.server.switched
 
 
 @pytest.mark.parametrize("lease", ["1", None], ids=["not renewed", "deleted with its namespace"])
