@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.errors import UnknownName
-from slackwater_lab.processes.ports import FIRST, KUBELETS, NAMES, REAL_NODES, SIZE, Ports, claim, release
+from slackwater_lab.processes.ports import FIRST, KUBELETS, NAMES, REAL_NODES, RECORD, SIZE, Ports, claim, release
 
 
 @pytest.fixture(autouse=True)
@@ -57,6 +57,13 @@ def test_the_claim_of_a_deleted_lab_does_not_count(tmp_path: Path) -> None:
     base = claim(tmp_path / "lab").base
     (tmp_path / "lab" / "ports.json").unlink()
     assert claim(tmp_path / "lab").base == base
+
+
+def test_a_claim_that_cannot_be_read_counts_as_none(tmp_path: Path) -> None:
+    """Neither the lab itself nor one that meets its block stumbles over it."""
+    first = claim(tmp_path / "lab")
+    (tmp_path / "lab" / RECORD).write_text("")
+    assert claim(tmp_path / "lab").base == first.base
 
 
 def test_named_ports_and_kubelet_ports_do_not_meet() -> None:

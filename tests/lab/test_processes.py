@@ -84,3 +84,17 @@ def test_the_environment_and_the_log_reach_the_process(processes: Processes) -> 
 def test_a_process_that_is_gone_has_no_birth() -> None:
     """Process ids above the kernel's limit never exist."""
     assert birth(2**22 + 1) is None
+
+
+@pytest.mark.parametrize("text", ["", '{"name": "a", "pi', "[]"], ids=["empty", "half", "no record"])
+def test_a_record_that_cannot_be_read_keeps_no_other_from_being_stopped(
+    processes: Processes, tmp_path: Path, text: str
+) -> None:
+    """A disk was full when it was written: the rest is listed and stopped, and its name can be used again."""
+    started = processes.start("other", ["sleep", "60"])
+    next(tmp_path.rglob("other.json")).with_name("lost.json").write_text(text)
+    assert processes.all() == [started]
+    assert processes.start("lost", ["sleep", "60"]).alive
+    for each in processes.all():
+        processes.stop(each.name)
+    assert not processes.all()

@@ -5,7 +5,6 @@ lab's folder; it stands from the first start to `down`, so that a server that is
 Ports belong to the machine: claims are kept in one place, whatever cache a lab uses for its programs.
 """
 
-import json
 import os
 import socket
 import tempfile
@@ -14,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from slackwater.errors import Unavailable, UnknownName
+from slackwater_lab.processes import records
 from slackwater_lab.programs.build import locked
 
 FIRST, LAST, SIZE = 20_000, 31_960, 40
@@ -41,6 +41,7 @@ NAMES = (
     "webhook",
     "extender-2",
 )
+RECORD = "ports.json"
 KUBELETS = 22  # from here on in the block: two ports for each real node
 REAL_NODES = (SIZE - KUBELETS) // 2
 
@@ -67,14 +68,13 @@ class Ports:
 
 def claim(folder: Path) -> Ports:
     """The block this lab had before, else the first free one."""
-    record = folder / "ports.json"
-    if record.exists():
-        return Ports(json.loads(record.read_text())["base"])
+    if (base := _own(folder)) is not None:
+        return Ports(base)
     with locked(claims() / "lock"):
         for base in _candidates(str(folder)):
             if not _taken(base) and all(free(port) for port in range(base, base + SIZE)):
                 folder.mkdir(parents=True, exist_ok=True)
-                record.write_text(json.dumps({"base": base}))
+                records.write(folder / RECORD, {"base": base})
                 _claim_file(base).write_text(str(folder))
                 return Ports(base)
     raise Unavailable(f"no {SIZE} free ports in a row between {FIRST} and {LAST}; stop a lab that is not needed")
@@ -82,10 +82,9 @@ def claim(folder: Path) -> Ports:
 
 def release(folder: Path) -> None:
     """Let others have the block of this lab."""
-    record = folder / "ports.json"
-    if record.exists():
-        _give_back(json.loads(record.read_text())["base"], folder)
-        record.unlink()
+    if (base := _own(folder)) is not None:
+        _give_back(base, folder)
+    (folder / RECORD).unlink(missing_ok=True)
 
 
 def claims() -> Path:
@@ -107,10 +106,13 @@ def _claim_file(base: int) -> Path:
 def _taken(base: int) -> bool:
     # A claim counts only while the lab it names still says so itself: folders that were deleted hold nothing.
     path = _claim_file(base)
-    if not path.exists():
-        return False
-    record = Path(path.read_text()) / "ports.json"
-    return record.exists() and json.loads(record.read_text())["base"] == base
+    return path.exists() and _own(Path(path.read_text())) == base
+
+
+def _own(folder: Path) -> int | None:
+    """The block that a lab has, by its own record."""
+    record = records.read(folder / RECORD)
+    return int(record["base"]) if record else None
 
 
 def _give_back(base: int, folder: Path) -> None:

@@ -4,7 +4,6 @@ A process is remembered by its id and the moment it was born, so that another on
 is never touched.
 """
 
-import json
 import os
 import signal
 import time
@@ -13,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from slackwater.errors import Unavailable
+from slackwater_lab.processes import records
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,9 @@ class Processes:
         """Where a process writes what it says."""
         return self._logs / f"{name}.log"
 
+    def _record(self, name: str) -> Path:
+        return self._records / f"{name}.json"
+
     def start(self, name: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> Started:
         """Start a program unless it runs already. It gets a session of its own and outlives us."""
         running = self.find(name)
@@ -76,16 +79,13 @@ class Processes:
         pid = _spawn(command, self.log(name), {**os.environ, **(environment or {})})
         # A process that dies at once is recorded too: whoever waits for it reads its log.
         started = Started(name, pid, birth(pid) or "never", tuple(command))
-        (self._records / f"{name}.json").write_text(json.dumps(asdict(started)))
+        records.write(self._record(name), asdict(started))
         return started
 
     def find(self, name: str) -> Started | None:
         """The process last started under this name, running or not."""
-        path = self._records / f"{name}.json"
-        if not path.exists():
-            return None
-        record = json.loads(path.read_text())
-        return Started(record["name"], record["pid"], record["born"], tuple(record["command"]))
+        record = records.read(self._record(name))
+        return Started(record["name"], record["pid"], record["born"], tuple(record["command"])) if record else None
 
     def all(self) -> list[Started]:
         """Every process on record, in the order of their start."""
@@ -104,7 +104,7 @@ class Processes:
         if started.alive:
             raise Unavailable(f"{name} (process {started.pid}) does not end; see {self.log(name)}")
         _reap(started.pid)
-        (self._records / f"{name}.json").unlink(missing_ok=True)
+        self._record(name).unlink(missing_ok=True)
 
     def kill(self, name: str) -> None:
         """End a process without warning, as a crash would; its record stays, so that `start` brings it back."""
