@@ -111,6 +111,7 @@ def _line(
         shares=admission.shares,
         alpha=_alpha(snapshot, apps),
         preference=snapshot.preference,
+        overdue=snapshot.now - snapshot.patience,
     )
     if not bounded:
         line.lend(admission.owners_headroom(line.portion))

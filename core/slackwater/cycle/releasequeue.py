@@ -66,10 +66,11 @@ class ReleaseQueue:
         shares: Mapping[str, float] | None = None,
         alpha: float = 0.0,
         preference: bool = True,
+        overdue: float = -math.inf,  # who got nothing since then waits for nobody who came later
     ) -> None:
         self._rooms, self._driver_nodes = rooms, driver_nodes
         self._spent = dict.fromkeys(Category, 0.0) if spent is None else spent  # slots picked, of each pool
-        self.rows = _lined_up(candidates, task_shares(candidates, queue) if preference else {})
+        self.rows = _lined_up(candidates, task_shares(candidates, queue) if preference else {}, overdue)
         self._alpha, self._preference = alpha, preference
         self._headroom = dict(headroom or dict.fromkeys(Category, math.inf))
         self._left = [c.pods for c in self.rows]
@@ -374,14 +375,17 @@ def _alignment(app: App) -> float:
     return alignment(iterative=app.stages > 0, stage=app.stage, stages=app.stages or None)
 
 
-def _lined_up(candidates: Iterable[ReleaseCandidate], held: Mapping[str, float]) -> list[ReleaseCandidate]:
+def _lined_up(
+    candidates: Iterable[ReleaseCandidate], held: Mapping[str, float], overdue: float
+) -> list[ReleaseCandidate]:
     """In their order among equals: tasks by what those of their app hold, drivers and all others by submission.
 
-    A driver that comes again while its tasks run would otherwise stand behind every new one.
+    A driver that comes again while its tasks run would otherwise stand behind every new one; and so would, for ever,
+    tasks of an app of which one never ends. So an app that got nothing since `overdue` counts as if it held nothing.
     """
 
     def place(each: ReleaseCandidate) -> tuple[float, float, str, str]:
-        share = 0.0 if each.group.driver else held.get(each.app.id, 0.0)
-        return share, each.app.submitted, each.app.id, each.group.key
+        first = each.group.driver or each.app.unserved_since < overdue
+        return 0.0 if first else held.get(each.app.id, 0.0), each.app.submitted, each.app.id, each.group.key
 
     return sorted(candidates, key=place)

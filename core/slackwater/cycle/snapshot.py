@@ -109,6 +109,7 @@ class App:
     stages: int = 0  # … of so many; 0 = not iterative
     paused: bool = False
     held_since: float | None = None  # when the oldest of its held pods came; None: when it was submitted
+    served: float | None = None  # when a task of it began last; None: none did, or nobody saw it
     behind: str = ""  # its driver was given up to end a stall: an app that it was given up for, and that still waits
 
     @property
@@ -120,6 +121,11 @@ class App:
     def waits_since(self) -> float:
         """Since when something of it waits: a stage that comes late has not waited since the app was submitted."""
         return self.submitted if self.held_since is None else self.held_since
+
+    @property
+    def unserved_since(self) -> float:
+        """Since when something of it waits, and nothing of it began."""
+        return self.waits_since if self.served is None else max(self.waits_since, self.served)
 
 
 class Order(StrEnum):

@@ -46,6 +46,16 @@ class TestOrder:
         outcome = decide(snapshot(*apps, on=queue(16, free=2), preference=preference))
         assert released(outcome) == [f"{first}/task/0", f"{first}/task/1"]
 
+    @pytest.mark.parametrize(("served", "first"), [(0.0, "early"), (701.0, "late"), (None, "early")])
+    def test_an_app_that_got_nothing_for_longer_than_patience_waits_for_nobody_who_came_later(
+        self, served: float | None, first: str
+    ) -> None:
+        """One of its tasks never ends, and new apps come for ever: those hold nothing, so they would always be next."""
+        early = replace(running_app("early", 0, running=6, held=4), served=served)
+        late = replace(running_app("late", 5, held=4), served=999.0)
+        outcome = decide(replace(snapshot(early, late, on=queue(16, free=2)), now=1000.0))
+        assert released(outcome) == [f"{first}/task/0", f"{first}/task/1"]
+
     def test_a_driver_that_comes_again_goes_before_new_ones_whatever_its_tasks_hold(self) -> None:
         """Its node was lost, its tasks run and wait for it: behind every new driver it would wait for ever."""
         groups = group("early", Role.DRIVER, 2.0, held=1), group("early", Role.TASK, 1.0, running=6)

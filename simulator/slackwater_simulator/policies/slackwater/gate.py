@@ -46,6 +46,7 @@ class Gate:
         self.requests, self.waiting = self.views.requests, self.views.waiting
         self.wishes = self.views.promises.wishes
         self._phases, self._sizes = AppPhases(), AppSizes()
+        self.views.served = self._phases.latest
         self._balanced: tuple[Resources, Resources] = (NOTHING, NOTHING)  # median task, and the slot made of it
         self._delta = parts.delta
         self.alpha = 0.0  # HaSTE-A's factor, as the last round chose it
@@ -62,6 +63,10 @@ class Gate:
     def changed(self, app: YarnApp) -> None:
         """It asks for more or fewer containers; what it no longer wants is no longer promised."""
         self.views.drop(app.index)
+        if app.pending:
+            self.views.held_since.setdefault(app.index, self.world.engine.now)
+        else:
+            self.views.held_since.pop(app.index, None)
         waiting = self.waiting
         for request in [app.master, *app.requests] if waiting else ():
             if request is not None and waiting.get(request.key, 0) > request.pending:

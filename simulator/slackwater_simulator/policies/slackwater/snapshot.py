@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, overload
 
 from slackwater.cycle.snapshot import App, PodGroup
@@ -67,6 +67,8 @@ class Views:
         self.categories: dict[int, Category] = {}
         self.seats: dict[int, tuple[str, ...]] = {}  # the nodes of drivers, by app
         self.median_task = MedianTask()
+        self.served: Mapping[str, float] = {}  # by app: when a task of it began last
+        self.held_since: dict[int, float] = {}  # apps that wait for containers
         self._made: dict[int, App] = {}
         self._named: dict[tuple[float, ...], Resources] = {}
 
@@ -81,7 +83,7 @@ class Views:
 
     def forget(self, app: YarnApp) -> None:
         """It is over."""
-        for held in (self.apps, self._made, self.categories, self.seats):
+        for held in (self.apps, self._made, self.categories, self.seats, self.held_since):
             held.pop(app.index, None)
         self.started.discard(app.index)
         for request in [app.master, *app.requests]:
@@ -128,6 +130,8 @@ class Views:
             strict=job.strict,
             stages=job.iterations,
             stage=stage,
+            held_since=self.held_since.get(app.index),
+            served=self.served.get(str(app.index)),
         )
         return view
 
