@@ -109,6 +109,7 @@ class App:
     stages: int = 0  # … of so many; 0 = not iterative
     paused: bool = False
     held_since: float | None = None  # when the oldest of its held pods came; None: when it was submitted
+    driver_bound: float | None = None  # when its driver came to its node; None: it did not, or nobody knows
     behind: str = ""  # its driver was given up to end a stall: an app that it was given up for, and that still waits
 
     @property

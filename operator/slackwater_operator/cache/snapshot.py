@@ -126,6 +126,7 @@ class SnapshotBuilder:
             stages=each.stages,
             paused=each.pause == "true" or (each.pause == "drain" and not each.started),
             held_since=self._held_since(each) if each.started else None,
+            driver_bound=each.driver_bound,
             behind=self.cache.views.histories.behind(each.id, self.cache.views),
         )
 

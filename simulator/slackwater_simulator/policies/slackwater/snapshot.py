@@ -65,7 +65,8 @@ class Views:
         self.started: set[int] = set()
         # As of the last round. A job tells all it wants when it is submitted, so only nodes that fail may change it.
         self.categories: dict[int, Category] = {}
-        self.seats: dict[int, tuple[str, ...]] = {}  # the nodes of drivers, by app
+        self.seats: dict[int, tuple[str, ...]] = {}  # the nodes of drivers, by app …
+        self.driver_bound: dict[int, float] = {}  # … and since when they are there
         self.median_task = MedianTask()
         self._made: dict[int, App] = {}
         self._named: dict[tuple[float, ...], Resources] = {}
@@ -81,7 +82,7 @@ class Views:
 
     def forget(self, app: YarnApp) -> None:
         """It is over."""
-        for held in (self.apps, self._made, self.categories, self.seats):
+        for held in (self.apps, self._made, self.categories, self.seats, self.driver_bound):
             held.pop(app.index, None)
         self.started.discard(app.index)
         for request in [app.master, *app.requests]:
@@ -128,6 +129,7 @@ class Views:
             strict=job.strict,
             stages=job.iterations,
             stage=stage,
+            driver_bound=self.driver_bound.get(app.index),
         )
         return view
 
