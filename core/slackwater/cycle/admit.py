@@ -9,7 +9,7 @@ An app that could never run is refused, holds nothing and is before nobody. The 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slackwater.admission.budget import DriverOutcome, DriverVerdict, RunningMeans
@@ -17,6 +17,7 @@ from slackwater.cycle.appsize import AppSizes
 from slackwater.cycle.appstarts.appline import AppLine, FairShares
 from slackwater.cycle.appstarts.assembly import Assembly, idle
 from slackwater.cycle.appstarts.driverbudget import DriverBudget
+from slackwater.cycle.appstarts.firsttasks import awaiting, first_tasks
 from slackwater.cycle.appstarts.impossible import PossibleApps, incomplete
 from slackwater.cycle.appstarts.nodegrowth import NodeGrowth
 from slackwater.cycle.appstarts.poolslots import PoolSlots
@@ -70,6 +71,8 @@ class AdmissionRound:
         self._slots = PoolSlots(pool, self.sizes, self.apps, self.running, driver_nodes.serves) if pool else None
         # Slots of what was released in this round.
         self.spent = self._slots.spent if self._slots else dict.fromkeys(Category, 0.0)
+        self._now, self._patience = snapshot.now, snapshot.patience
+        self.awaited: list[App] = []  # room is kept for the first task of these
         self._blocked: dict[Category | None, App] = {}  # None: whoever waits for the driver budget
 
     @property
@@ -308,6 +311,13 @@ class AdmissionRound:
             return True
         task = reserve()
         return task is not None and self.budget.leaves_a_task(app, task)
+
+    def keep_first_tasks(self, gone: Collection[str]) -> None:
+        """Keep room for the first tasks of drivers that have just started; `gone`: apps that this round released."""
+        self.awaited = list(awaiting(self.apps, self._now, self._patience, gone))
+        tasks = first_tasks(map(self.facts, self.awaited))
+        if tasks:
+            self.rooms.keep_most([(shape, 1) for shape in self.rooms.shapes(self.queue, tasks)])
 
     def overdue(self, started: Iterable[App]) -> Iterable[App]:
         """Apps that have waited longer than patience, in order; room is kept for the first that fits nowhere."""

@@ -43,6 +43,7 @@ class WaitReason(StrEnum):
     NO_QUEUE = "no-queue"
     ASSEMBLING = "room-kept-for-another"
     LAST_NODE = "node-kept-for-tasks"
+    FIRST_TASK = "room-kept-for-first-task"
     TASK_BESIDE_DRIVER = "no-task-beside-driver"
 
 
@@ -106,6 +107,10 @@ SENTENCES: Mapping[WaitReason, str] = {
     WaitReason.GROWTH: "released {count} pods beyond the present nodes so that the autoscaler sees the need",
     WaitReason.ASSEMBLING: (
         "room is kept for {claimant} for another {seconds:.0f} s: it has waited for {waited:.0f} s and fits nowhere yet"
+    ),
+    WaitReason.FIRST_TASK: (
+        "the room is kept for the first task of {claimant}, whose driver has just started; an app that has none after "
+        "{patience:.0f} s keeps none"
     ),
     WaitReason.LAST_NODE: (
         "its driver would take a node of queue {queue} that tasks of {claimant} need: beside drivers and pods of "

@@ -85,16 +85,27 @@ def _assembling(verdict: Verdict, keeper: Lane) -> Verdict | None:
     return Verdict(verdict.app, WaitReason.ASSEMBLING, numbers, verdict.position, verdict.wait)
 
 
+def _first_task(verdict: Verdict, keeper: Lane) -> Verdict | None:
+    """Room is kept for a driver of the keeper's queue that has just started; None where none is."""
+    claimant = next((app for app in keeper.admission.awaited if app.id != verdict.app), None)
+    if claimant is None:
+        return None
+    numbers = {"claimant": claimant.id, "patience": keeper.snapshot.patience}
+    return Verdict(verdict.app, WaitReason.FIRST_TASK, numbers, verdict.position, verdict.wait)
+
+
 def _kept_from(lane: Lane, lanes: Sequence[Lane], found: Mapping[str, Verdict]) -> dict[str, Verdict]:
     """Apps that find no node because room is kept for an app of their queue, or of one that shares its nodes."""
-    keepers = [each for each in (lane, *(each for each in lanes if each is not lane)) if each.admission.assembly.app]
+    near = (lane, *(each for each in lanes if each is not lane))
+    keepers = [each for each in near if each.admission.assembly.app or each.admission.awaited]
     said: dict[str, Verdict] = {}
     for app in lane.admission.apps if keepers else ():
         shapes = (lane.admission.shapes[app.id, group.key] for group in app.groups if group.held)
         if found[app.id].reason in (WaitReason.FRAGMENTED, WaitReason.SCATTERED) and any(
             map(lane.rooms.kept_from, shapes)
         ):
-            kept = (_assembling(found[app.id], each) for each in keepers)
+            makers = (_assembling, _first_task)
+            kept = (made(found[app.id], each) for made in makers for each in keepers)
             if (first := next((verdict for verdict in kept if verdict is not None), None)) is not None:
                 said[app.id] = first
     return said

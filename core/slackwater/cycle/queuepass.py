@@ -1,7 +1,8 @@
 """One queue in one round: its waiting pods and those released so far.
 
 First pass: pods in order, each pool within its border. What is left then is room that nobody within the border can
-use, and no claim on it counts but an owner's own (`delta.minimum`, `delta.maximum`). Second pass: pods of started apps
+use, and no claim on it counts but an owner's own (`delta.minimum`, `delta.maximum`) and that of a driver whose first
+task is still to come (`appstarts.firsttasks`). Second pass: pods of started apps
 beyond their pool's border. Third pass: apps that wait for their pool or behind another one start into room that is
 still left. "The pool is full" and "somebody is before you" hold nothing back that nobody else can use.
 """
@@ -181,6 +182,7 @@ def release_all(lanes: Sequence[Lane], window: ReleaseWindow) -> None:
     """
     _assemble(lanes, window)
     _pass(lanes, window)
+    _keep_first_tasks(lanes)
     _by_priority(lanes, window, None)
     _lend(lanes, window, None)
 
@@ -202,6 +204,13 @@ def _assemble(lanes: Sequence[Lane], window: ReleaseWindow) -> None:
             gone = {release.app for other in lanes for release in other.releases}
             if claimant.id not in gone and each.admission.assembly.keep(claimant):
                 break
+
+
+def _keep_first_tasks(lanes: Sequence[Lane]) -> None:
+    """Leave drivers that have just started room for a task, before pools lend what is left."""
+    for each in lanes:
+        if each.pool is not None:
+            each.admission.keep_first_tasks({release.app for release in each.releases})
 
 
 def _urgent(lanes: Sequence[Lane], window: ReleaseWindow, least: int) -> None:

@@ -110,6 +110,7 @@ class App:
     paused: bool = False
     held_since: float | None = None  # when the oldest of its held pods came; None: when it was submitted
     served: float | None = None  # when a task of it began last; None: none did, or nobody saw it
+    driver_bound: float | None = None  # when its driver came to its node; None: it did not, or nobody knows
     behind: str = ""  # its driver was given up to end a stall: an app that it was given up for, and that still waits
 
     @property

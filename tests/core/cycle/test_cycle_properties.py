@@ -39,7 +39,7 @@ def apps(draw: st.DrawFn, number: int) -> App:
         uids = tuple(f"{name}/driver/{n}" for n in range(held))
         groups.append(PodGroup(f"{name}/driver", Role.DRIVER, draw(sizes), held=uids, running=1 if started else 0))
     if started or not has_driver:
-        for stage in range(draw(st.integers(1, 2))):
+        for stage in range(draw(st.integers(0 if has_driver else 1, 2))):
             count = draw(st.integers(0, 6))
             groups.append(
                 PodGroup(
@@ -70,6 +70,7 @@ def apps(draw: st.DrawFn, number: int) -> App:
         stages=draw(st.sampled_from([0, 0, 5])),
         stage=draw(st.integers(1, 5)),
         paused=draw(st.sampled_from([False, False, False, True])),
+        driver_bound=draw(st.sampled_from([None, -300.0, 90.0])) if started and has_driver else None,
     )
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pickle
 
+from slackwater.cycle.snapshot import App
 from slackwater.errors import Unavailable
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.rooms import Rooms
 from slackwater_operator.cache.snapshot import SnapshotBuilder
-from support.fakes.cluster import World, enforcing, node
+from support.fakes.cluster import Operator, World, enforcing, node
 
 
 def test_a_started_app_waits_since_the_oldest_of_its_held_pods_came() -> None:
@@ -26,6 +27,29 @@ def test_a_started_app_waits_since_the_oldest_of_its_held_pods_came() -> None:
     assert operator.releaser.result is not None
     (app,) = operator.releaser.result.snapshot.apps
     assert app.waits_since == came > app.submitted
+
+
+def test_of_a_driver_it_is_known_since_when_it_has_its_node() -> None:
+    """Room is kept for its first task for so long; while it is on its way nobody can say."""
+    world = enforcing(node("a", cpu=4))
+    world.create("driver", cpu=1, role="driver", app="etl")
+    operator = world.operator()
+    operator.step()
+    operator.step()
+    assert [app.driver_bound for app in seen(operator)] == [None]
+    world.now += 7
+    bound = world.now
+    world.schedule()
+    world.now += 400
+    world.create("other", cpu=4, app="late")
+    operator.step()
+    assert [app.driver_bound for app in seen(operator)] == [bound, None]
+
+
+def seen(operator: Operator) -> tuple[App, ...]:
+    """The apps of the last round."""
+    assert operator.releaser.result is not None
+    return operator.releaser.result.snapshot.apps
 
 
 class Alone(World):

@@ -6,7 +6,8 @@ For each group of pods that is still held after a round:
     it cannot start yet for its own sake (paused, its driver or parents are not there, a gang is not complete); or
     somebody has the better claim on the room that there is:
         the window      pods on their way to nodes, as many as the API server is to see at once
-        the reserve     002: tasks of started apps that wait or are announced, against a new driver
+        the reserve     002: tasks of started apps that wait or are announced, against a new driver; the first task of
+                        a driver that has just started, against what is lent beyond a pool's border
         an assembly     an app that waited longer than patience and is being assembled, until its deadline
         an owner        a bound of delta that the pool's owner wrote
 
@@ -23,6 +24,7 @@ from enum import StrEnum
 
 from slackwater.cycle.admit import AdmissionRound
 from slackwater.cycle.appsize import AppSizes
+from slackwater.cycle.appstarts.firsttasks import awaiting, first_tasks
 from slackwater.cycle.appstarts.nodegrowth import NodeGrowth, in_flight
 from slackwater.cycle.appverdicts import Verdict, WaitReason, describe
 from slackwater.cycle.audit.waitingpods import occupy
@@ -162,6 +164,8 @@ class _Holds:
             found = Claim.WINDOW, other.id, "places are kept for it as pods come to their nodes"
         elif (other := self._assembled_for(app)) is not None:
             found = Claim.ASSEMBLY, other.id, "room is kept for it until its deadline"
+        elif (other := self._first_task(app, shape)) is not None:
+            found = Claim.RESERVE, other.id, "its first task is still to come"
         elif not app.started and group.driver and (other := self._reserve(app)) is not None:
             found = Claim.RESERVE, other.id, "its tasks wait or are still to come"
         elif not self.admission.seated(app, group):
@@ -237,6 +241,18 @@ class _Holds:
         if not self.rooms.known:
             return False
         return mine is None or theirs is None or bool((mine & theirs).any())
+
+    def _first_task(self, app: App, shape: int) -> App | None:
+        """An app of a pooled queue whose first task is still to come, if beside such tasks no room is left."""
+        pooled = {queue.name: queue for queue in self.snapshot.queues if self.snapshot.pool_of(queue) is not None}
+        claimants = list(awaiting(self.snapshot.apps, self.snapshot.now, self.snapshot.patience))
+        kept: list[tuple[int, int]] = []
+        for each in claimants:
+            if each.queue in pooled and each.id != app.id:
+                tasks = first_tasks([self.admission.facts(each)])
+                kept += [(number, 1) for number in self.rooms.shapes(pooled[each.queue], tasks)]
+        full = kept and sum(self.rooms.seats([*kept, (shape, 1)])) <= sum(self.rooms.seats(kept))
+        return claimants[0] if full else None
 
     def _reserve(self, app: App) -> App | None:
         """A started app on whose tasks the reserve is spent; else one that would be left without a task."""

@@ -77,6 +77,7 @@ class Gate:
         self.books.enter(container)
         if container.request.driver:
             self.views.seats[container.request.app.index] = (str(container.node),)
+            self.views.driver_bound[container.request.app.index] = self.world.engine.now
         self.views.drop(container.request.app.index)
 
     def started(self, container: Container) -> None:
@@ -95,6 +96,7 @@ class Gate:
         app = request.app.index
         if request.driver:
             self.views.seats.pop(app, None)
+            self.views.driver_bound.pop(app, None)
         else:
             self._phases.finish(uid, self.world.engine.now)
         self.views.drop(app)

@@ -65,7 +65,8 @@ class Views:
         self.started: set[int] = set()
         # As of the last round. A job tells all it wants when it is submitted, so only nodes that fail may change it.
         self.categories: dict[int, Category] = {}
-        self.seats: dict[int, tuple[str, ...]] = {}  # the nodes of drivers, by app
+        self.seats: dict[int, tuple[str, ...]] = {}  # the nodes of drivers, by app …
+        self.driver_bound: dict[int, float] = {}  # … and since when they are there
         self.median_task = MedianTask()
         self.served: Mapping[str, float] = {}  # by app: when a task of it began last
         self.held_since: dict[int, float] = {}  # apps that wait for containers
@@ -83,7 +84,7 @@ class Views:
 
     def forget(self, app: YarnApp) -> None:
         """It is over."""
-        for held in (self.apps, self._made, self.categories, self.seats, self.held_since):
+        for held in (self.apps, self._made, self.categories, self.seats, self.driver_bound, self.held_since):
             held.pop(app.index, None)
         self.started.discard(app.index)
         for request in [app.master, *app.requests]:
@@ -132,6 +133,7 @@ class Views:
             stage=stage,
             held_since=self.held_since.get(app.index),
             served=self.served.get(str(app.index)),
+            driver_bound=self.driver_bound.get(app.index),
         )
         return view
 

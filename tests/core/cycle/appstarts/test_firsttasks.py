@@ -1,0 +1,96 @@
+"""Room for the first task of a driver that has just started."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from slackwater.cycle.appverdicts import WaitReason
+from slackwater.cycle.audit.claims import Claim, holds
+from slackwater.cycle.cycle import decide
+from slackwater.cycle.snapshot import App, Snapshot
+from slackwater.roles import Role
+from support.builders.snapshots import cpu, driver_app, group, pool, queue, released, running_app, snapshot
+
+PATIENCE = 300.0
+
+
+def led(*, bound: float | None = 0.0, released: int = 0, **more: object) -> App:
+    """A small app whose driver runs, or is on its way, and whose tasks do not exist yet."""
+    lead = group("small", Role.DRIVER, 1.0, running=0 if released else 1, released=released)
+    app = App("small", "team", 0.0, (lead,), started=True, demand=2.0, task_request=cpu(1), has_driver=True)
+    return replace(app, driver_bound=bound, **more)  # type: ignore[arg-type]
+
+
+def seen(*apps: App, free: float = 1.0, now: float = 0.0, pools: bool = True) -> Snapshot:
+    """A large app beyond its border that wants whatever comes free, beside these."""
+    large = running_app("large", running=97, held=50)
+    on = queue(1000, free=free, pool="default" if pools else "")
+    return replace(snapshot(large, *apps, on=on, pools=(pool(100),)), now=now, patience=PATIENCE)
+
+
+class TestFirstTask:
+    """A driver without a task holds its room for nothing."""
+
+    def test_what_comes_free_is_not_lent_before_the_driver_has_asked(self) -> None:
+        """The large task would hold the slot for as long as it runs, and the driver asks within seconds."""
+        found = decide(seen(led()))
+        assert released(found) == []
+        assert found.verdicts["large"].reason is WaitReason.FIRST_TASK
+        assert "first task of small" in found.verdicts["large"].sentence
+
+    def test_no_further_app_starts_into_it(self) -> None:
+        """Else drivers would fill the slots of their side, and none of them had a task."""
+        assert released(decide(seen(led(), driver_app("late", 1, demand=2.0)))) == []
+
+    def test_a_driver_that_starts_now_leaves_its_task_the_slot_beside_it(self) -> None:
+        """Two slots are free: the other one is not lent in the same round."""
+        assert released(decide(seen(driver_app("small", demand=2.0), free=2))) == ["small/driver/0"]
+
+    def test_a_driver_on_its_way_counts_as_one_that_runs(self) -> None:
+        """It was released and is not bound yet."""
+        assert released(decide(seen(led(bound=None, released=1)))) == []
+
+    def test_room_for_one_task_is_kept_and_no_more(self) -> None:
+        """Of three free slots two go to large tasks."""
+        assert released(decide(seen(led(), free=3))) == ["large/task/0", "large/task/1"]
+
+    @pytest.mark.parametrize("now", [PATIENCE, 10 * PATIENCE])
+    def test_after_patience_nothing_is_kept(self, now: float) -> None:
+        """Such a driver may never ask."""
+        assert released(decide(seen(led(), now=now))) == ["large/task/0"]
+
+    def test_of_a_driver_of_which_nobody_knows_since_when_it_runs_nothing_is_kept(self) -> None:
+        """There would be no end to it."""
+        assert released(decide(seen(led(bound=None)))) == ["large/task/0"]
+
+    def test_an_app_that_had_a_task_keeps_nothing(self) -> None:
+        """What it will still ask for nobody knows."""
+        app = led()
+        ended = replace(app, groups=(*app.groups, group("small", finished=1)))
+        assert released(decide(seen(ended))) == ["large/task/0"]
+
+    def test_a_task_of_unknown_size_keeps_nothing(self) -> None:
+        """Nobody knows how much."""
+        assert released(decide(seen(led(task_request=None)))) == ["large/task/0"]
+
+    def test_a_task_that_fits_nowhere_keeps_nothing(self) -> None:
+        """It could not use the room that there is."""
+        assert released(decide(seen(led(task_request=cpu(2))))) == ["large/task/0"]
+
+    def test_nothing_is_kept_from_a_higher_priority(self) -> None:
+        """A more urgent task goes beyond its border."""
+        urgent = replace(running_app("urgent", running=1, held=1), priority=10)
+        assert released(decide(seen(led(), urgent))) == ["urgent/task/0"]
+
+    def test_it_takes_the_slot_as_soon_as_it_is_there(self) -> None:
+        """The driver has asked."""
+        app = led()
+        asked = replace(app, groups=(*app.groups, group("small", held=1)))
+        assert released(decide(seen(asked))) == ["small/task/0"]
+
+    def test_the_audit_names_the_app_it_is_kept_for(self) -> None:
+        """Nothing is held for nobody."""
+        look = seen(led())
+        assert [(hold.claim, hold.claimant) for hold in holds(look, decide(look))] == [(Claim.RESERVE, "small")]
