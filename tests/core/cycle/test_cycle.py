@@ -66,6 +66,17 @@ class TestAdmission:
         assert released(outcome) == ["back/driver/0"]
         assert outcome.verdicts["new"].reason is WaitReason.BUDGET
 
+    @pytest.mark.parametrize(
+        ("aside", "reason"), [("unplaceable", WaitReason.FRAGMENTED), ("pausing", WaitReason.NOT_BOUND)]
+    )
+    def test_a_driver_that_stands_aside_holds_no_budget(self, aside: str, reason: WaitReason) -> None:
+        """A driver for which placement found no node a moment ago, though one seems to have room, is before nobody."""
+        stuck, later = driver_app("stuck", 0), driver_app("later", 1)
+        stuck = replace(stuck, groups=(replace(stuck.groups[0], **{aside: True}),))
+        outcome = decide(snapshot(stuck, later, on=queue(2)))
+        assert released(outcome) == ["later/driver/0"]
+        assert outcome.verdicts["stuck"].reason is reason
+
 
 class TestHeads:
     """002 the other way round: workers wait for their head."""

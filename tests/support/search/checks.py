@@ -137,7 +137,7 @@ class Checks:
                 continue
             for name in self._nodes(held):
                 left = self._declared_room(name)
-                roomy = held.declared.fits(left) and held.native.fits(Resources(self.cluster.free(name)))
+                roomy = self._awaited(held).fits(left) and held.native.fits(Resources(self.cluster.free(name)))
                 if roomy and not self._last_place(held, name):
                     text = (
                         f"{held.uid} ({held.declared}) has waited {self.cluster.now - held.created:g} s, {name} has "
