@@ -298,7 +298,7 @@ class _Wanted:
     def narrowed(self, table: NodeTable, allowed: np.ndarray | None, *, spare: bool = False) -> np.ndarray | None:
         """The rows it may use of those its constraints allow; `spare`: and those it should leave to others."""
         avoid = set(self.ask.avoid or ()).difference(self.ask.spare or () if spare else ())
-        return narrowed(table, allowed, self.ask.nodes, avoid)
+        return narrowed(table, conversion.serving(self.pod, table, allowed), self.ask.nodes, avoid)
 
 
 class _Outgrown(NamedTuple):
