@@ -116,8 +116,13 @@ class Checks:
         )
 
     def _awaited(self, pod: PodRecord) -> Resources:
-        """The room a pod waits for: of memory more than it declares, where one of its likes was killed for that."""
-        return pod.declared + Resources(memory=pod.declared[MEMORY] * (likes(pod) in self.cluster.outgrown))
+        """The room a pod waits for: of memory more than it declares, where one of its likes was killed for that.
+
+        So it does where it uses more and any pod of its app was: which of them a kubelet chooses is chance.
+        """
+        killed, mine = self.cluster.outgrown, likes(pod)
+        known = mine in killed or (self._life(pod).plan.memory_use > 1 and any(each[:2] == mine[:2] for each in killed))
+        return pod.declared + Resources(memory=pod.declared[MEMORY] * known)
 
     # -- idle room ----------------------------------------------------------------------------------------------------
 
