@@ -67,12 +67,13 @@ class TestAdmission:
         assert outcome.verdicts["new"].reason is WaitReason.BUDGET
 
     @pytest.mark.parametrize(
-        ("aside", "reason"), [("unplaceable", WaitReason.FRAGMENTED), ("pausing", WaitReason.NOT_BOUND)]
+        ("pausing", "reason"), [(False, WaitReason.FRAGMENTED), (True, WaitReason.NOT_BOUND)]
     )
-    def test_a_driver_that_stands_aside_holds_no_budget(self, aside: str, reason: WaitReason) -> None:
+    def test_a_driver_that_stands_aside_holds_no_budget(self, pausing: bool, reason: WaitReason) -> None:
         """A driver for which placement found no node a moment ago, though one seems to have room, is before nobody."""
         stuck, later = driver_app("stuck", 0), driver_app("later", 1)
-        stuck = replace(stuck, groups=(replace(stuck.groups[0], **{aside: True}),))
+        aside = replace(stuck.groups[0], pausing=pausing, unplaceable=not pausing)
+        stuck = replace(stuck, groups=(aside,))
         outcome = decide(snapshot(stuck, later, on=queue(2)))
         assert released(outcome) == ["later/driver/0"]
         assert outcome.verdicts["stuck"].reason is reason
