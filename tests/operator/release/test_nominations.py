@@ -117,7 +117,7 @@ def test_a_parked_pod_keeps_no_nomination_that_the_watch_has_not_shown_yet() -> 
     operator = world.operator()
     operator.step()
     assert world.pods[before.uid].nominated == "a"
-    operator.run(operator.upkeep.writer.park(before, "2026-01-01T00:00:00+00:00", "a"))
+    asyncio.run(operator.upkeep.writer.park(before, "2026-01-01T00:00:00+00:00", "a"))
     assert world.pods[before.uid].parked
     assert world.pods[before.uid].nominated == ""
 
