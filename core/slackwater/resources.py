@@ -163,9 +163,13 @@ class Resources(Mapping[str, float]):
         """The amounts in the order of the given kinds, as a numpy row."""
         return np.array([self._amounts.get(kind, 0.0) for kind in kinds], dtype=np.float64)
 
+    def within(self, kinds: Kinds) -> bool:
+        """Whether nothing is asked of any other kind."""
+        return all(kind in kinds for kind, value in self._amounts.items() if value > 0)
+
     def demand(self, kinds: Kinds) -> list[float]:
         """The same as a demand on nodes that have these kinds: one for any other is more than a node has."""
-        if any(value > 0 and kind not in kinds for kind, value in self._amounts.items()):
+        if not self.within(kinds):
             return [math.inf] * len(kinds)
         return [self._amounts.get(kind, 0.0) for kind in kinds]
 

@@ -24,6 +24,7 @@ from slackwater.cycle.appstarts.poolslots import PoolSlots
 from slackwater.cycle.appverdicts import RESUME_APP, Verdict, WaitReason, apart, describe, enlarged
 from slackwater.cycle.drivernodes import ANYWHERE, Bars, DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
+from slackwater.cycle.podline.readiness import stands_aside
 from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
 from slackwater.pools.pools import Adjustment, Category
 from slackwater.resources import Resources
@@ -144,7 +145,7 @@ class AdmissionRound:
             return self._set_aside(app, position), False
         if (verdict := self.infeasible(app, position) or incomplete(app, position)) is not None:
             return verdict, False
-        if (verdict := self._pausing(app, position) or self._no_node(app, position)) is not None:
+        if (verdict := self._aside(app, position) or self._no_node(app, position)) is not None:
             return verdict, False
         if app.behind:
             why = "room, for which a driver of this app was given up"
@@ -181,12 +182,19 @@ class AdmissionRound:
         numbers["remedy"] = enlarged(self.queue.maximum)
         return Verdict(app.id, WaitReason.INFEASIBLE, numbers, position)
 
-    def _pausing(self, app: App, position: int) -> Verdict | None:
-        """What was let go in vain claims nothing while it pauses: neither budget nor slots nor room."""
+    def _aside(self, app: App, position: int) -> Verdict | None:
+        """What was let go in vain, or found no node a moment ago, claims neither budget nor slots nor room meanwhile.
+
+        Where nodes are added, it shows the need.
+        """
         first = self.facts(app).first
-        if not first or not all(group.pausing for group in first):
+        reasons = {stands_aside(group) for group in first}
+        if not first or None in reasons:
             return None
-        return Verdict(app.id, WaitReason.NOT_BOUND, {"count": sum(len(group.held) for group in first)}, position)
+        if WaitReason.NOT_BOUND in reasons:
+            count = sum(len(group.held) for group in first if group.pausing)
+            return Verdict(app.id, WaitReason.NOT_BOUND, {"count": count}, position)
+        return None if self.grows else self._fragmented(app, first[0], position)
 
     def _no_node(self, app: App, position: int) -> Verdict | None:
         """What fits nowhere now claims nothing: others may go before it. Where nodes are added, it shows the need."""
@@ -202,6 +210,9 @@ class AdmissionRound:
         if self.rooms.fits(self.shapes[app.id, group.key]):
             numbers = {"queue": self.queue.name, "claimant": self.bars(app, group).claimant}
             return Verdict(app.id, WaitReason.LAST_NODE, numbers, position)
+        return self._fragmented(app, group, position)
+
+    def _fragmented(self, app: App, group: PodGroup, position: int) -> Verdict:
         numbers = {"queue": self.queue.name, "ask": describe(group.request)}
         return Verdict(app.id, WaitReason.FRAGMENTED, numbers, position)
 

@@ -12,6 +12,7 @@ import numpy as np
 from slackwater.estimation.estimator import Mode as Estimation
 from slackwater.ledger.types import Amounts, ClaimState, LedgerConfig, NodeSpec, PodClaim
 from slackwater.nodetable import PodAsk
+from slackwater.placement.rowmasks import rows_of
 from slackwater.placement.score import Weights
 from slackwater.resources import CPU, MEMORY, Kinds, Resources
 from slackwater.roles import Role
@@ -24,6 +25,9 @@ from slackwater_cluster.pods.declared import ceiling
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from slackwater.nodetable import NodeTable
+    from slackwater.placement.rowmasks import Rows
 
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
@@ -104,6 +108,11 @@ def state(pod: PodRecord) -> ClaimState:
     if pod.deleted:
         return ClaimState.TERMINATING
     return ClaimState.RUNNING if pod.started else ClaimState.BOUND
+
+
+def serving(pod: PodRecord, table: NodeTable, rows: Rows) -> Rows:
+    """Those of these rows that have all kinds the pod asks for; one that is not in the table no node offers."""
+    return rows if pod.native.within(table.kinds) else rows_of((), table)
 
 
 def ask(pod: PodRecord, kinds: Kinds, *, driver: bool, allowed: NDArray[np.bool_] | None = None) -> PodAsk:

@@ -101,7 +101,8 @@ class Unschedulable:
     def _review(self, cache: ClusterCache, pods: list[PodRecord], underway: int) -> int:
         with cache.lock.background():
             table = cache.ledger.table(cache.clock())
-            ask = conversion.ask(pods[0], table.kinds, driver=False, allowed=cache.allowed(pods[0].constraints, table))
+            allowed = conversion.serving(pods[0], table, cache.allowed(pods[0].constraints, table))
+            ask = conversion.ask(pods[0], table.kinds, driver=False, allowed=allowed)
             fit = fit_one(table, ask)
             # A node that fits holds one, however the division is rounded.
             room = float(np.maximum(places(table.room[fit.fits], ask.declared), 1.0).sum())

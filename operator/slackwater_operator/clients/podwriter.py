@@ -76,10 +76,13 @@ class PodWriter:
         """Remove our gate and the reason it was held for; gates of others stay."""
         return await self._patch(path(pod), lifted(pod.uid, (names.GATE,), pod.annotations), pod)
 
-    async def park(self, pod: PodRecord, when: str) -> Written:
-        """Take a release back: the filter refuses the pod from now on. The nomination goes with it."""
+    async def park(self, pod: PodRecord, when: str, node: str = "") -> Written:
+        """Take a release back: the filter refuses the pod from now on. The nomination goes with it.
+
+        `node` was named for it last: the watch may not have shown that yet.
+        """
         marked = await self.annotate(pod, names.PARKED, when)
-        return await self.nominate(pod, "") if marked.done and pod.nominated else marked
+        return await self.nominate(pod, "") if marked.done and (pod.nominated or node) else marked
 
     async def unpark(self, pod: PodRecord, node: str) -> Written:
         """Release a parked pod again. The mark goes first: a nomination of a parked pod would be refused at once."""

@@ -147,7 +147,7 @@ class Nominations:
 
     async def _park_one(self, pod: PodRecord, on_its_way: InFlight, when: str, pausing: bool) -> None:
         try:
-            written = await self.writer.park(pod, when)
+            written = await self.writer.park(pod, when, on_its_way.node)
         except Unavailable as problem:
             log.warning("not parked", pod=pod.key, trouble=str(problem))
             self.metrics.errors.labels("park").inc()

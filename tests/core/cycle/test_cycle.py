@@ -66,6 +66,16 @@ class TestAdmission:
         assert released(outcome) == ["back/driver/0"]
         assert outcome.verdicts["new"].reason is WaitReason.BUDGET
 
+    @pytest.mark.parametrize(("pausing", "reason"), [(False, WaitReason.FRAGMENTED), (True, WaitReason.NOT_BOUND)])
+    def test_a_driver_that_stands_aside_holds_no_budget(self, pausing: bool, reason: WaitReason) -> None:
+        """A driver for which placement found no node a moment ago, though one seems to have room, is before nobody."""
+        stuck, later = driver_app("stuck", 0), driver_app("later", 1)
+        aside = replace(stuck.groups[0], pausing=pausing, unplaceable=not pausing)
+        stuck = replace(stuck, groups=(aside,))
+        outcome = decide(snapshot(stuck, later, on=queue(2)))
+        assert released(outcome) == ["later/driver/0"]
+        assert outcome.verdicts["stuck"].reason is reason
+
 
 class TestHeads:
     """002 the other way round: workers wait for their head."""

@@ -40,6 +40,19 @@ def test_batch_placements_are_among_the_decisions() -> None:
     assert made.get("/v1/explain/batch/p")["decisions"][0]["verb"] == "place"
 
 
+def test_a_device_that_no_node_offers_is_nowhere() -> None:
+    """Until a node shows it, nothing is kept on any node for a pod that asks for it."""
+    needs = {"requests": {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"}}
+    pod = waiting("p", spec={"containers": [{"name": "c", "resources": needs}]})
+    made = three(pod)
+    assert [each["uid"] for each in ask(made, "p")["refused"]] == ["uid-batch-p"]
+    assert not any(made.charged(f"n{i}") for i in range(3))
+    made.parts.tick()
+    assert made.get("/v1/wakeups?after=0")["pods"] == []
+    made.nodes(objects.node("n1", cpu="14", more={"nvidia.com/gpu": "1"}))
+    assert [each["node"] for each in ask(made, "p")["placed"]] == ["n1"]
+
+
 def test_the_nominated_node_is_accepted_by_the_filter() -> None:
     """The common case: one name, the pod's own placement on it."""
     made = three(waiting("p", cpu="14"))

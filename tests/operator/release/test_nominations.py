@@ -110,6 +110,18 @@ def test_who_came_through_the_open_gate_and_finds_no_node_is_held_after_all() ->
     assert running(world) == ["waits"]
 
 
+def test_a_parked_pod_keeps_no_nomination_that_the_watch_has_not_shown_yet() -> None:
+    """World 2221278: the watch lagged, and the pod kept its node from others while it was parked."""
+    world = enforcing(node("a", cpu=2))
+    before = world.create("etl-driver", app="etl", role="driver")
+    operator = world.operator()
+    operator.step()
+    assert world.pods[before.uid].nominated == "a"
+    asyncio.run(operator.upkeep.writer.park(before, "2026-01-01T00:00:00+00:00", "a"))
+    assert world.pods[before.uid].parked
+    assert world.pods[before.uid].nominated == ""
+
+
 def test_parked_pod_gives_its_share_to_others_and_comes_back() -> None:
     """Released but unschedulable (volcano's stated limit): after the timeout others get the share; later it returns."""
     world = enforcing(node("a", cpu=8))

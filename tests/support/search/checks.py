@@ -116,8 +116,13 @@ class Checks:
         )
 
     def _awaited(self, pod: PodRecord) -> Resources:
-        """The room a pod waits for: of memory more than it declares, where one of its likes was killed for that."""
-        return pod.declared + Resources(memory=pod.declared[MEMORY] * (likes(pod) in self.cluster.outgrown))
+        """The room a pod waits for: of memory more than it declares, where one of its likes was killed for that.
+
+        So it does where it uses more and any pod of its app was: which of them a kubelet chooses is chance.
+        """
+        killed, mine = self.cluster.outgrown, likes(pod)
+        known = mine in killed or (self._life(pod).plan.memory_use > 1 and any(each[:2] == mine[:2] for each in killed))
+        return pod.declared + Resources(memory=pod.declared[MEMORY] * known)
 
     # -- idle room ----------------------------------------------------------------------------------------------------
 
@@ -137,7 +142,7 @@ class Checks:
                 continue
             for name in self._nodes(held):
                 left = self._declared_room(name)
-                roomy = held.declared.fits(left) and held.native.fits(Resources(self.cluster.free(name)))
+                roomy = self._awaited(held).fits(left) and held.native.fits(Resources(self.cluster.free(name)))
                 if roomy and not self._last_place(held, name):
                     text = (
                         f"{held.uid} ({held.declared}) has waited {self.cluster.now - held.created:g} s, {name} has "

@@ -73,7 +73,7 @@ def _tasks_wait_for(app: App) -> WaitReason | None:
     if incomplete(app) is not None:
         return WaitReason.GANG
     # The others would go without those that stand aside.
-    aside = {_stands_aside(group) for group in app.groups if group.held and not group.driver}
+    aside = {stands_aside(group) for group in app.groups if group.held and not group.driver}
     return next((reason for reason in (WaitReason.NOT_BOUND, WaitReason.FRAGMENTED) if reason in aside), None)
 
 
@@ -81,14 +81,14 @@ def _waits_for(app: App, group: PodGroup, tasks: WaitReason | None) -> WaitReaso
     """What keeps a group; `tasks` is what keeps all tasks of its app. A gang of which a part pauses pauses."""
     if not group.driver and tasks is WaitReason.NOT_BOUND:
         return tasks
-    if (aside := _stands_aside(group)) is not None:
+    if (aside := stands_aside(group)) is not None:
         return aside
     if not group.driver:
         return tasks
     return WaitReason.GANG if not app.started and incomplete(app) is not None else None
 
 
-def _stands_aside(group: PodGroup) -> WaitReason | None:
+def stands_aside(group: PodGroup) -> WaitReason | None:
     """Why it is left out for now, and would only take the turn of others."""
     if group.pausing:
         return WaitReason.NOT_BOUND
