@@ -29,7 +29,9 @@ def on_one_node(app: App, cores: float) -> Snapshot:
     """The app on an empty node; pods of the constraints "gone" accept none."""
     table = node_table([[cores]], kinds=("cpu",))
     shares = NodeShares(("cpu",), np.array([[cores]]))
-    return Snapshot(0.0, (replace(queue(cores), shares=shares),), (app,), nodes=table, reach={"gone": np.array([False])})
+    return Snapshot(
+        0.0, (replace(queue(cores), shares=shares),), (app,), nodes=table, reach={"gone": np.array([False])}
+    )
 
 
 @pytest.mark.parametrize(
