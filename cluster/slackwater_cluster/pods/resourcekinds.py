@@ -6,7 +6,8 @@ from slackwater.resources import Resources
 
 # Kinds that kube-scheduler and kubelet look after alone.
 IGNORED = ("ephemeral-storage", "pods")
-IGNORED_PREFIXES = ("hugepages-", "attachable-volumes-")
+# The last ones are devices of a DeviceClass (KEP-5004), which no node names: the scheduler makes a claim for them.
+IGNORED_PREFIXES = ("hugepages-", "attachable-volumes-", "deviceclass.resource.kubernetes.io/")
 
 
 def counted(kind: str) -> bool:

@@ -118,16 +118,17 @@ def measure(app: App, scale: PoolScale | None) -> AppSize:
         held += size * waiting
         coming += size * (group.total - group.finished)
     # The tasks of a driver that has just started do not exist yet: its whole demand is still to come.
-    if app.has_driver and not tasks:
+    if app.has_driver and not _had_tasks(app):
         coming = app.demand or 0.0
     own = category(app, scale), driver_size(drivers), task_size(app, tasks)
     return AppSize(*own, each, charged, held, pods, coming if scale else 0.0)
 
 
 def parts(app: App) -> tuple[Sequence[PodGroup], Sequence[PodGroup]]:
-    """The groups of an app: its drivers, and all others."""
-    drivers = [group for group in app.groups if group.driver]
-    return drivers, [group for group in app.groups if not group.driver] if drivers else app.groups
+    """The groups of an app that have not ended: its drivers, and all others."""
+    groups = [group for group in app.groups if not group.ended]
+    drivers = [group for group in groups if group.driver]
+    return drivers, [group for group in groups if not group.driver] if drivers else groups
 
 
 def category(app: App, scale: PoolScale | None) -> Category:
@@ -166,21 +167,20 @@ def facts(app: App) -> AppFacts:
     drivers, tasks = parts(app)
     held = tuple([group for group in app.groups if group.held])
     waiting = tuple([group for group in drivers if group.held])
-    home = drivers[0].constraints if drivers else ""
+    home = next((group.constraints for group in (*waiting, *drivers)), "")
     reach = tuple(sorted({group.constraints for group in tasks or drivers}))
-    needs = tuple(task_needs(app, drivers, tasks))
+    needs = tuple(task_needs(app, drivers, tasks, home))
     return AppFacts(app, waiting or held, waiting[0] if waiting else None, home, reach, needs)
 
 
-def task_needs(app: App, drivers: Sequence[PodGroup], tasks: Sequence[PodGroup]) -> Iterable[TaskNeed]:
+def task_needs(app: App, drivers: Sequence[PodGroup], tasks: Sequence[PodGroup], home: str) -> Iterable[TaskNeed]:
     """What of the app is still to run beside drivers: pods that wait, and those to come while somebody makes them."""
-    led = _led(drivers)
+    led = _led(app)
     for group in tasks:
         if group.held or (led and group.total > group.charged + group.finished):
             together = max(1, len(group.held) + group.charged) if app.gang else 1
             yield TaskNeed(group.request, group.constraints, app.queue, together, group.waiting)
-    if app.task_request and led and (not tasks or _begins_anew(drivers, tasks)):
-        home = next((group.constraints for group in app.groups), "")
+    if app.task_request and led and (not _had_tasks(app) or _begins_anew(drivers, tasks)):
         yield TaskNeed(app.task_request, home, app.queue, app.together)
 
 
@@ -190,6 +190,12 @@ def _begins_anew(drivers: Iterable[PodGroup], tasks: Iterable[PodGroup]) -> bool
     return ended and any(group.held for group in drivers)
 
 
-def _led(drivers: Sequence[PodGroup]) -> bool:
+def _had_tasks(app: App) -> bool:
+    """Whether there are tasks of the app, or were."""
+    return not all(group.driver for group in app.groups)
+
+
+def _led(app: App) -> bool:
     """Whether a driver is there or may still come: one that has ended makes no more tasks."""
+    drivers = [group for group in app.groups if group.driver]
     return not drivers or any(group.total > group.finished for group in drivers)

@@ -74,7 +74,7 @@ class Grounds:
         size = self._sizes[app.id]
         self._running.append(app)
         for ground in self._made.values():
-            if any(self._lands(group, ground) for group in app.groups if group.driver):
+            if any(self._lands(group, ground) for group in app.groups if group.driver and not group.ended):
                 ground.means.start_driver(size.driver, self._promised(app, ground))
                 ground.answers.clear()
 

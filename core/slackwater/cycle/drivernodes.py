@@ -9,7 +9,8 @@ such a task waiting for as long as it runs; where the task is its own, for ever.
 
 A driver may take no node that leaves fewer places than are needed, be it for tasks of apps that have started or for its
 own. A task for which there are too few places already claims nothing: no reserve would serve it; its own driver does
-not start before there are.
+not start before there are. Nor does a kind of its own for which there are too few beside the driver even on empty
+nodes, as long as another kind has its places: to wait for it would be to wait for ever.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ class DriverNodes:
         self._lost: dict[tuple[TaskNeed, Resources], Floats] = {}  # places lost to a driver of this size
         self._serving: dict[tuple[TaskNeed, ...], bool] = {}
         self._bars: dict[tuple[tuple[TaskNeed, ...], Resources], Bars] = {}  # … or a task of a new kind counts
-        self._together: dict[tuple[object, ...], bool] = {}
+        # Whatever goes where:
+        self._kept: dict[tuple[object, ...], tuple[TaskNeed, ...]] = {}
 
     @cached_property
     def left(self) -> Floats:
@@ -167,7 +169,7 @@ class DriverNodes:
 
     def _claims(self, app: App) -> list[TaskNeed]:
         """What drivers must leave room for: not for stages whose turn never comes, as one before them has no place."""
-        needs = self.facts(app).needs
+        needs = self.kinds(app)
         stuck = any(not need.later and not self._served(need) for need in needs)
         return [need for need in needs if not (stuck and need.later)]
 
@@ -194,28 +196,48 @@ class DriverNodes:
     # ---- drivers --------------------------------------------------------------------------------------------------
 
     def together(self, app: App, driver: PodGroup, *, beside_others: bool = False) -> bool:
-        """Whether the app's driver and a task would both find a node if all nodes were empty.
+        """Whether the app's driver and a task, or all of a gang, would find nodes if all nodes were empty.
 
         `beside_others`: but for pods of others.
         """
         if not self.known or not (own := self.facts(app).needs):
             return True
-        key = (driver.request, driver.constraints, own, beside_others)
-        if key not in self._together:
-            self._together[key] = any(self._beside(app, driver, need, others=beside_others) for need in own)
-        return self._together[key]
+        kept = self._beside(app, driver, beside_others=beside_others)
+        return (all if app.gang else any)(need in kept for need in _first(own))
 
-    def _beside(self, app: App, driver: PodGroup, need: TaskNeed, *, others: bool) -> bool:
+    def kinds(self, app: App) -> tuple[TaskNeed, ...]:
+        """What of the app is still to run, without what never could beside its driver that waits; all if none could."""
+        facts = self.facts(app)
+        if not self.known or facts.driver is None or not facts.needs:
+            return facts.needs
+        return self._beside(app, facts.driver) or facts.needs
+
+    def _beside(self, app: App, driver: PodGroup, *, beside_others: bool = False) -> tuple[TaskNeed, ...]:
+        """The kinds of the app's tasks that find places beside its driver if all nodes are empty, first stages first.
+
+        All of them on one and the same choice of a node for the driver: a kind that would leave it none is left out.
+        """
+        own, lead = self.facts(app).needs, TaskNeed(driver.request, driver.constraints, app.queue)
+        key = (lead, own, beside_others)
+        if key not in self._kept:
+            self._kept[key] = self._find_beside(lead, own, beside_others)
+        return self._kept[key]
+
+    def _find_beside(self, driver: TaskNeed, own: tuple[TaskNeed, ...], beside_others: bool) -> tuple[TaskNeed, ...]:
         table, foreign = self._table, self._snapshot.foreign
         assert table is not None  # noqa: S101 - only asked where nodes are known
-        queue = self._queues.get(app.queue)
-        total = table.total - foreign if others and foreign is not None else table.total
-        homes = self._count(TaskNeed(driver.request, driver.constraints, app.queue), total) > 0
-        if queue is None or not homes.any():
-            return True  # it is said elsewhere that no node could take the driver itself
-        alone = self._count(need, total)
-        beside = self._count(need, total - driver.request.vector(table.kinds))
-        return bool((places_beside(alone, beside, homes) >= need.together).any())
+        total = table.total - foreign if beside_others and foreign is not None else table.total
+        homes = self._count(driver, total) > 0
+        if driver.queue not in self._queues or not homes.any():
+            return own  # it is said elsewhere that no node could take the driver itself
+        kept: list[TaskNeed] = []
+        for need in sorted(own, key=lambda each: each.later):
+            beside = self._count(need, total - driver.request.vector(table.kinds))
+            left = homes & (places_beside(self._count(need, total), beside, homes) >= need.together)
+            if left.any():
+                homes = left
+                kept.append(need)
+        return tuple(kept)
 
     def in_the_way(self, app: App) -> TaskNeed | None:
         """Tasks that cannot run beside the drivers there are, but could if their own driver were gone."""
@@ -243,7 +265,7 @@ class DriverNodes:
         """Where a driver of the app may not go. Where there are places enough for all nobody looks closer."""
         if not self.known:
             return ANYWHERE
-        own = self.facts(app).needs
+        own = self.kinds(app)
         found = self._bars.get((own, request))
         if found is None:
             found = self._bars[own, request] = self._look(own, request)

@@ -74,6 +74,11 @@ class PodGroup:
         """All pods of the group, past, present and announced."""
         return max(self.expected, len(self.held) + self.blocked + self.charged + self.finished)
 
+    @property
+    def ended(self) -> bool:
+        """Whether there were pods of the group, and none is left or announced: what they asked for says nothing now."""
+        return 0 < self.finished >= self.total
+
 
 def taken(groups: Iterable[PodGroup]) -> Resources:
     """What pods of these groups take that run or are on their way, added in one pass."""

@@ -114,13 +114,18 @@ def ours(pod: PodRecord) -> bool:
     return pod.scheduler == names.SCHEDULER
 
 
+def withdrawn(pod: PodRecord) -> bool:
+    """Whether a pod was deleted before it had a node; a finalizer may keep it in sight."""
+    return bool(pod.deleted) and not pod.node and not pod.done
+
+
 def state(pod: PodRecord, in_flight: InFlightPods) -> PodState:
     """Where a pod stands, by what the watch shows and what was just written."""
     if pod.done:
         return PodState.DONE
     if pod.node:
         return PodState.BOUND
-    if pod.deleted:
+    if withdrawn(pod):
         return PodState.WITHDRAWN
     return _waiting(pod, in_flight) if ours(pod) else PodState.FOREIGN
 

@@ -95,7 +95,15 @@ def test_pod_without_spec_asks_nothing() -> None:
     assert not native(wire.Pod())
 
 
-@pytest.mark.parametrize("kind", ["ephemeral-storage", "hugepages-2Mi", "attachable-volumes-csi-x"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "ephemeral-storage",
+        "hugepages-2Mi",
+        "attachable-volumes-csi-x",
+        pytest.param("deviceclass.resource.kubernetes.io/gpu.example.com", id="of a DeviceClass"),
+    ],
+)
 @pytest.mark.parametrize("overhead", [{}, {"cpu": "100m"}], ids=["one container", "with overhead"])
 def test_kinds_that_the_scheduler_looks_after_alone_are_left_out(kind: str, overhead: dict[str, str]) -> None:
     """No table of nodes has them: a pod that asks for some of it would be larger than any node."""

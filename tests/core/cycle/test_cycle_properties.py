@@ -168,6 +168,34 @@ def test_nothing_is_held_for_nobody(snapshot: Snapshot, divided: bool, narrow: b
     assert kept == []
 
 
+@st.composite
+def ended_groups(draw: st.DrawFn, name: str) -> tuple[PodGroup, ...]:
+    """Groups of pods of an app that have all ended, and are kept to be read."""
+    roles = draw(st.lists(st.sampled_from([Role.DRIVER, Role.TASK]), max_size=3))
+    return tuple(
+        PodGroup(f"{name}/ended/{number}", role, draw(sizes) * 8, finished=draw(st.integers(1, 3)), constraints="gone")
+        for number, role in enumerate(roles)
+    )
+
+
+@given(snapshots(), st.booleans(), st.data())
+def test_what_has_ended_before_an_app_starts_says_nothing_of_it(
+    snapshot: Snapshot, divided: bool, data: st.DataObject
+) -> None:
+    """A driver is tried again: it goes where and when it would if the pods of its last try had been deleted."""
+    seen = on_nodes(snapshot) if divided else snapshot
+    fresh = [app for app in seen.apps if not app.started and app.has_driver]
+    tried = {app.id: replace(app, groups=(*data.draw(ended_groups(app.id)), *app.groups)) for app in fresh}
+    again = replace(seen, apps=tuple(tried.get(app.id, app) for app in seen.apps))
+    assert _outcome(decide(again)) == _outcome(decide(seen))
+
+
+def _outcome(outcome: Round) -> tuple[object, ...]:
+    """Who starts, which pods go in which order, and what the others are told."""
+    said = {app: verdict.sentence for app, verdict in outcome.verdicts.items()}
+    return outcome.started, [(release.uid, release.avoid) for release in outcome.releases], said
+
+
 @given(snapshots())
 def test_releases_fit_their_nodes(snapshot: Snapshot) -> None:
     """Every release finds a node with room, one after the other."""
@@ -184,7 +212,7 @@ def on_nodes(snapshot: Snapshot) -> Snapshot:
     parts = [0.5, 0.3, 0.2]
     room = [[free["cpu"] * part, free["memory"] * part] for part in parts]
     total_ = [[capacity["cpu"] * part, capacity["memory"] * part] for part in parts]
-    reach = {"": np.array([True, False, True])}
+    reach = {"": np.array([True, False, True]), "gone": np.zeros(3, np.bool_)}
     return replace(snapshot, nodes=node_table(room, total=total_, native=[[1e9, 1e9]] * 3), reach=reach)
 
 

@@ -34,6 +34,14 @@ def led(name: str, *, driver: float, task: float, held: int = 1, seat: str = "no
     return App(name, "team", 0.0, groups, started=True, has_driver=True, **more)  # type: ignore[arg-type]
 
 
+def on_pools(home: str, *tasks: tuple[str, float], gang: bool = False) -> Snapshot:
+    """An app of a driver of 2 cores and of kinds of tasks, on two empty nodes of 4 cores, of the pools a and b."""
+    groups = [group("app", Role.DRIVER, 2, held=1, constraints=home)]
+    groups += [group("app", Role.TASK, size, held=1, stage=pool, constraints=pool) for pool, size in tasks]
+    app = App("app", "team", 0.0, tuple(groups), has_driver=True, gang=gang)
+    return on_nodes(app, total=[4.0, 4.0], reach={"a": np.array([True, False]), "b": np.array([False, True])})
+
+
 class TestItsOwnTasks:
     """A driver must not sit where its own task has to run."""
 
@@ -69,6 +77,27 @@ class TestItsOwnTasks:
         assert decided.verdicts["app"].refused
         assert "asks for 3 cpu and a task for 5 cpu" in decided.verdicts["app"].sentence
         assert decided.started == ("next",)
+
+    def test_a_kind_of_task_that_never_fits_beside_the_driver_keeps_no_node_while_another_does(self) -> None:
+        """It would wait for ever on empty nodes, for tasks that wait for it; of a gang none can do without the rest."""
+        decided = decide(on_pools("a", ("b", 1.0), ("a", 4.0)))
+        assert released(decided) == ["app/driver/0"]
+        for gang, kinds in ((False, [("a", 4.0)]), (True, [("b", 1.0), ("a", 4.0)])):
+            refused = decide(on_pools("a", *kinds, gang=gang)).verdicts["app"]
+            assert (refused.reason, refused.refused) == (WaitReason.TASK_BESIDE_DRIVER, True)
+
+    def test_kinds_of_tasks_that_need_different_nodes_whole_leave_the_driver_one(self) -> None:
+        """Wherever it goes, it is in the way of one of them."""
+        world = on_pools("", ("a", 4.0), ("b", 4.0))
+        assert [(each.uid, each.avoid) for each in decide(world).releases] == [("app/driver/0", ("node-0",))]
+
+    def test_a_driver_is_refused_for_a_first_stage_that_fits_nowhere_beside_it(self) -> None:
+        """Later ones would fit, and never come."""
+        world = on_pools("a", ("a", 4.0), ("b", 1.0))
+        (app,) = world.apps
+        later = replace(app.groups[2], waiting=True)
+        decided = decide(replace(world, apps=(replace(app, groups=(*app.groups[:2], later)),)))
+        assert decided.verdicts["app"].reason is WaitReason.TASK_BESIDE_DRIVER
 
     def test_a_driver_made_anew_is_refused_for_the_task_that_the_last_one_kept_out(self) -> None:
         """Seed 50208: because tasks of an earlier stage had ended, it was held for ever and told of the budget."""

@@ -182,6 +182,13 @@ def test_selectors_and_taints_are_respected(spec: dict[str, Any], node: str) -> 
     assert "n9" not in {each["node"] for each in others}
 
 
+def test_a_pod_that_asks_for_devices_of_a_device_class_is_placed_by_cpu_and_memory() -> None:
+    """The scheduler finds out which of the nodes can meet the claim."""
+    needs = {"requests": {"cpu": "1", "memory": "1Gi", "deviceclass.resource.kubernetes.io/gpu.example.com": "1"}}
+    made = three(waiting("p", spec={"containers": [{"name": "c", "resources": needs}]}))
+    assert len(ask(made, "p")["placed"]) == 1
+
+
 @pytest.mark.parametrize(
     "pod",
     [None, waiting("p", node="n0"), waiting("p", phase="Succeeded")],

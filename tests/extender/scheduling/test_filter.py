@@ -230,6 +230,14 @@ def test_extended_resources_are_never_overcommitted() -> None:
     assert made.filter(second, "gpu")["NodeNames"] == []
 
 
+def test_devices_of_a_device_class_are_left_to_the_scheduler() -> None:
+    """No node names them: the scheduler makes a claim for them (KEP-5004), and finds the node that can meet it."""
+    made = two()
+    needs = {"requests": {"cpu": "1", "memory": "1Gi", "deviceclass.resource.kubernetes.io/gpu.example.com": "1"}}
+    asking = objects.pod(spec={"containers": [{"name": "c", "resources": needs}]})
+    assert made.filter(asking, "idle")["NodeNames"] == ["idle"]
+
+
 def test_a_kind_that_appears_later_keeps_what_was_known() -> None:
     """A GPU node joining makes a new ledger with all pods and placements in it."""
     made = two()

@@ -82,3 +82,20 @@ def test_what_is_larger_than_everything_is_refused_and_blocks_nobody(gang: bool)
     operator = play(world, behind)
     assert behind.over
     assert operator.said("big").reason in {"larger-than-any-node", "gang-larger-than-cluster", "infeasible"}
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["the failed pod is kept", "the failed pod is deleted"])
+def test_a_driver_that_failed_comes_again_with_more_memory(kept: bool) -> None:
+    """The old 16 GiB and the new 20 GiB together are more than the node, and only the new ones are asked for."""
+    world = enforcing(node("a", cpu=8, memory=32))
+    operator = world.operator()
+    first = world.create("etl-1", 1, 16.0, role="driver", app="etl")
+    operator.step()
+    world.schedule()
+    world.finish(first.uid, phase="Failed")
+    if not kept:
+        world.delete(world.pods[first.uid])
+    again = world.create("etl-2", 1, 20.0, role="driver", app="etl")
+    operator.step()
+    world.schedule()
+    assert world.pods[again.uid].node == "a"

@@ -79,8 +79,18 @@ class DriverBudget:
         if not ground.shared:
             return NOTHING
         if size.task or not app.tasks_to_come:
-            return size.task
+            return self._placeable(app)
         return size.driver.at_most((ground.capacity - size.driver).at_least(NOTHING))
+
+    def _placeable(self, app: App) -> Resources:
+        """What one task asks for, of the kinds that find a place beside the driver."""
+        kinds = self._driver_nodes.kinds(app)
+        if len(kinds) == len(self._driver_nodes.facts(app).needs):
+            return self._sizes[app.id].task
+        largest = NOTHING
+        for need in kinds:
+            largest = largest.at_least(need.request)
+        return largest
 
     def wants_tasks(self, app: App, gone: Mapping[tuple[str, str], int]) -> bool:
         """Whether tasks of an app wait, or are still to come, and a node could take one beside the drivers.

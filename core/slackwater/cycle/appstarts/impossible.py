@@ -96,10 +96,10 @@ def incomplete(app: App, position: int = 0) -> Verdict | None:
     """
     if not app.gang:
         return None
-    tasks = [group for group in app.groups if not group.driver]
+    tasks = [group for group in app.groups if not (group.driver or group.ended)]
     if not tasks or any(group.charged for group in tasks):
         return None
-    drivers = sum(group.together for group in app.groups) - sum(group.together for group in tasks)
+    drivers = sum(group.together for group in app.groups if group.driver)
     expected = drivers + max(app.announced, sum(group.together for group in tasks))
     present = app.held_pods + sum(group.charged for group in app.groups)
     if present >= expected:

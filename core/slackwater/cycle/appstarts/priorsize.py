@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from slackwater.cycle.appsize import parts
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 
@@ -29,8 +30,9 @@ def without_impossible(snapshot: Snapshot, guessed: Collection[str]) -> Snapshot
 
 
 def _possible(app: App, queue: Queue | None, driver_nodes: DriverNodes) -> bool:
-    boss = next((group for group in app.groups if group.driver), None)
-    tasks = any(not group.driver for group in app.groups)  # they say themselves what they ask for
+    drivers, tasks = parts(app)
+    boss = drivers[0] if drivers else None
+    # Tasks that are there say themselves what they ask for.
     if boss is None or tasks or not app.task_request or queue is None or queue.grows:
         return True
     return _within(app, boss, queue) and driver_nodes.together(app, boss, beside_others=True)

@@ -53,8 +53,7 @@ def led_by_driver(app: App) -> bool:
     drivers = [group for group in app.groups if group.driver]
     if not drivers:
         return not app.has_driver
-    over = all(group.finished and not (group.held or group.charged or group.blocked) for group in drivers)
-    return over or any(group.running for group in drivers)
+    return all(group.ended for group in drivers) or any(group.running for group in drivers)
 
 
 def _closed(app: App, queue: Queue) -> WaitReason | None:

@@ -50,12 +50,14 @@ class StallHistory:
 
     watches: Mapping[tuple[str, str], StallWatch] = field(default_factory=dict)  # since when nothing moves
     ended: Mapping[tuple[str, str], int] = field(default_factory=dict)  # tasks that had ended
-    blocked: Mapping[str, float] = field(default_factory=dict)  # apps that their own driver blocks, and since when
+    # Apps that their own driver blocks, by queue and name, and since when.
+    blocked: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
     def reset(self, queue: str) -> StallHistory:
         """Something was done about a stall of the queue: count anew."""
         kept = {key: watch for key, watch in self.watches.items() if key[0] != queue}
-        return replace(self, watches=kept, blocked={})
+        blocked = {key: since for key, since in self.blocked.items() if key[0] != queue}
+        return replace(self, watches=kept, blocked=blocked)
 
 
 def detect(
@@ -120,16 +122,19 @@ def _stall(
 
 
 def _own_drivers(
-    before: Mapping[str, float], blocked: Sequence[tuple[App, TaskNeed]], now: float, patience: Mapping[str, float]
-) -> tuple[dict[str, float], list[Stall]]:
+    before: Mapping[tuple[str, str], float],
+    blocked: Sequence[tuple[App, TaskNeed]],
+    now: float,
+    patience: Mapping[str, float],
+) -> tuple[dict[tuple[str, str], float], list[Stall]]:
     """Since when their own drivers block apps, and those of them that it has kept from any task for long enough."""
-    since = {app.id: before.get(app.id, now) for app, _ in blocked}
+    since = {(app.queue, app.id): before.get((app.queue, app.id), now) for app, _ in blocked}
     found: list[Stall] = []
     for app, need in blocked:
-        seconds = now - since[app.id]
+        seconds = now - since[app.queue, app.id]
         if seconds >= patience.get(app.queue, PATIENCE_SECONDS):
             found.append(_own_driver(app, need, seconds))
-            since[app.id] = now
+            since[app.queue, app.id] = now
     return since, found
 
 

@@ -22,7 +22,7 @@ from slackwater_cluster.objects.records import Constraints, PodRecord
 from slackwater_operator.cache.apps.appindex import Pod
 from slackwater_operator.cache.apps.appstages import AwaitedStages, levelled
 from slackwater_operator.cache.apps.podtally import GroupTally, PodCounts, PodTallies
-from slackwater_operator.cache.podstate import InFlightPods, state
+from slackwater_operator.cache.podstate import InFlightPods, state, withdrawn
 from slackwater_operator.cache.rooms import named
 
 
@@ -151,18 +151,19 @@ def _holds_node(pod: Pod) -> bool:
 
 
 def _present_run(pods: Sequence[Pod], left: float) -> list[Pod]:
-    """The pods of the app's present run, oldest first."""
+    """The pods of the app's present run, oldest first; without those that were withdrawn, if others are there."""
     ordered = sorted(pods, key=lambda pod: (pod.record.created, pod.record.name, pod.uid))
     if not any(pod.record.done or pod.record.deleted for pod in ordered):
         return ordered
     gone = PodLife(ordered[0].record.created, left)
     start = currentrun.began([gone, *(_life(pod.record) for pod in ordered)])
-    return [pod for pod in ordered if pod.record.created >= start]
+    run = [pod for pod in ordered if pod.record.created >= start]
+    return [pod for pod in run if not withdrawn(pod.record)] or run
 
 
 def _life(pod: PodRecord) -> PodLife:
     """Where nobody wrote down when a pod ended, it was when it was last seen to do something."""
-    over = pod.done or (pod.deleted and not pod.node)
+    over = pod.done or withdrawn(pod)
     ended = (pod.finished or pod.deleted or max(pod.started, pod.created)) if over else math.inf
     return PodLife(pod.created, ended, frozenset({pod.uid, *(owner.uid for owner in pod.owners)}))
 

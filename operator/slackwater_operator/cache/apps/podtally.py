@@ -99,7 +99,9 @@ class PodTallies:
     begun: set[str] = field(default_factory=set)  # stages of which a pod has passed the gate
 
     def add(self, pod: Pod, where: PodState, flight: InFlight | None) -> None:
-        """Count one more pod."""
+        """Count one more pod; one that was withdrawn is none of the app's any more."""
+        if where is PodState.WITHDRAWN:
+            return
         self.totals[where] = self.totals.get(where, 0) + 1
         if where in _WAITING:
             self.waiting.append(pod)
@@ -122,7 +124,7 @@ class PodTallies:
         )
 
     def counts(self) -> PodCounts:
-        """Its pods by state; one that was withdrawn is none of them any more."""
+        """Its pods by state."""
         return PodCounts(
             **{where.value: self.totals.get(where, 0) for where in PodState if where is not PodState.WITHDRAWN}
         )

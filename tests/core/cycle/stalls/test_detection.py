@@ -113,3 +113,16 @@ def test_after_something_was_done_it_is_counted_anew() -> None:
     assert found == []
     _, found = detect(history, stuck, {}, 21.0, PATIENCE)
     assert [stall.seconds for stall in found] == [10.0]
+
+
+def test_what_was_done_for_one_queue_makes_no_other_wait() -> None:
+    """A stall of one that goes on, told again and again, kept drivers in their own way from being found in all."""
+    lead = group("own", Role.DRIVER, 3, running=1, seats=("node-0",))
+    own = App("own", "team", 0.0, (lead, group("own", size=2, held=1)), started=True, has_driver=True)
+    seen = on_nodes(own, running_app("busy", held=1, running=1, driver=0.1), room=1.0)
+    history, found = detect(StallHistory(), seen, {}, 0.0, PATIENCE)
+    for second in range(1, 11):
+        history, found = detect(history.reset("another"), seen, {}, float(second), PATIENCE)
+    assert [stall.told for stall in found] == [("own",)]
+    _, found = detect(history.reset("default"), seen, {}, 15.0, PATIENCE)
+    assert found == []

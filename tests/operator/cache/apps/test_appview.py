@@ -100,3 +100,12 @@ def test_a_gang_of_which_one_was_deleted_behind_its_gate_was_never_whole() -> No
     assert not history.assembled
     history.see(seen(one("ended", 1, created=1, node="a", phase="Succeeded"), one("held", 1, created=2)))
     assert history.assembled
+
+
+def test_a_driver_that_was_deleted_behind_its_gate_leads_nobody() -> None:
+    """A finalizer keeps it in sight: its tasks would wait for it for ever. Alone, the app keeps its name."""
+    gone = one("gone", 1, created=1, role="driver", deleted=5.0)
+    left = seen(gone, one("task", 1, created=2))
+    assert [group.driver for group in left.groups] == [False]
+    assert not left.has_driver
+    assert (seen(gone).groups, seen(gone).name) == ((), "etl")

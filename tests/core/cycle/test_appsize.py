@@ -1,0 +1,67 @@
+"""How large an app is: by the pods that are there or to come. What has ended counts like what is deleted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from slackwater.admission.capacity import NodeShares
+from slackwater.cycle.appsize import facts, measure
+from slackwater.cycle.cycle import decide
+from slackwater.cycle.snapshot import App, PodGroup, Snapshot
+from slackwater.resources import NOTHING
+from slackwater.roles import Role
+from support.builders.nodes import node_table
+from support.builders.snapshots import cpu, driver_app, group, queue, released
+
+FAILED_DRIVER = replace(group("app", Role.DRIVER, 16.0, finished=1, stage="first try"), constraints="gone")
+ENDED_TASK = group("app", Role.TASK, 16.0, finished=2, constraints="gone")
+
+
+def with_groups(app: App, *more: PodGroup) -> App:
+    """The app with more groups, which stand before its own."""
+    return replace(app, groups=(*more, *app.groups))
+
+
+def on_one_node(app: App, cores: float) -> Snapshot:
+    """The app on an empty node; pods of the constraints "gone" accept none."""
+    table = node_table([[cores]], kinds=("cpu",))
+    shares = NodeShares(("cpu",), np.array([[cores]]))
+    return Snapshot(
+        0.0, (replace(queue(cores), shares=shares),), (app,), nodes=table, reach={"gone": np.array([False])}
+    )
+
+
+@pytest.mark.parametrize(
+    "ended",
+    [
+        pytest.param((FAILED_DRIVER,), id="a driver that failed"),
+        pytest.param((ENDED_TASK,), id="tasks that ended"),
+        pytest.param((FAILED_DRIVER, ENDED_TASK), id="both"),
+    ],
+)
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_driver_goes_whatever_pods_that_have_ended_asked_for(ended: tuple[PodGroup, ...], announced: bool) -> None:
+    """One comes again with another size and other nodes while the pods of the last try are kept to be read."""
+    app = driver_app("app", driver=16, task=2)
+    app = with_groups(app if announced else replace(app, task_request=None), *ended)
+    assert released(decide(on_one_node(app, 18.0))) == ["app/driver/0"]
+
+
+def test_only_what_is_there_or_to_come_has_a_size() -> None:
+    """A group that has pods to come has not ended."""
+    app = with_groups(driver_app("app", driver=3, task=2), FAILED_DRIVER, ENDED_TASK)
+    size = measure(app, None)
+    assert (size.driver, size.task) == (cpu(3), cpu(2))
+    assert measure(replace(app, task_request=None), None).task == NOTHING
+    more = replace(app, groups=(*app.groups[:1], replace(ENDED_TASK, expected=3), *app.groups[2:]))
+    assert measure(more, None).task == cpu(16)
+
+
+def test_an_app_reaches_what_its_living_pods_reach() -> None:
+    """Its driver that waits says where it is at home."""
+    app = facts(with_groups(driver_app("app"), FAILED_DRIVER, ENDED_TASK))
+    assert (app.home, app.reach) == ("", ("",))
+    assert [need.constraints for need in app.needs] == [""]
