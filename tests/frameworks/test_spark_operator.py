@@ -31,7 +31,7 @@ def spark(ground: Playground) -> Playground:
     return ground
 
 
-def application(name: str, executors: int) -> Object:
+def application(name: str, executors: int, **driver: str) -> Object:
     """A SparkApplication that shuffles, as the operator's examples write it."""
     size = {"cores": 1, "memory": "512m"}
     return {
@@ -49,7 +49,7 @@ def application(name: str, executors: int) -> Object:
             "sparkVersion": layers.SPARK,
             "sparkConf": dict(SLOW),
             "restartPolicy": {"type": "Never"},
-            "driver": {**size, "serviceAccount": ACCOUNT},
+            "driver": {**size, "serviceAccount": ACCOUNT, **driver},
             "executor": {**size, "instances": executors, "terminationGracePeriodSeconds": GRACE},
         },
     }
@@ -109,11 +109,14 @@ def test_an_application_is_held_released_and_ends_right(spark: Playground, recor
 
 
 def test_a_small_application_is_known_as_small_without_the_webhook(spark: Playground, recorder: Recorder) -> None:
-    """The SparkApplication states its size before executors exist; an app of unknown size would count as large."""
+    """The SparkApplication states its size before executors exist; an app of unknown size would count as large.
+
+    Half a core for the driver and one for the executor are less than a tenth of the 16 cores, which is small.
+    """
     start = time.monotonic()
     for path in sparkoperator.CONFIGURATIONS:
         spark.api.delete(path)
-    operators.create(spark.api, application("little", 1))
+    operators.create(spark.api, application("little", 1, coreRequest="500m"))
     until("it ends", lambda: ended(spark, "little"), PATIENCE)
     assert state(spark, "little") == "COMPLETED", spark.api.find(f"{APPS}/little")
     [boss] = pods(spark, "little", spark_role="driver")

@@ -65,12 +65,17 @@ def define(api: ApiClient, bodies: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _served(api: ApiClient, spec: Mapping[str, Any]) -> bool:
-    versions = [version["name"] for version in spec["versions"] if version["served"]]
+    """Whether each version is stored and discovered: a controller that does not find a kind at its start gives up."""
     plural = spec["names"]["plural"]
+    bases = [f"/apis/{spec['group']}/{version['name']}" for version in spec["versions"] if version["served"]]
     try:
-        return all(api.find(f"/apis/{spec['group']}/{name}/{plural}") is not None for name in versions)
+        return all(plural in _kinds(api, base) and api.find(f"{base}/{plural}") is not None for base in bases)
     except Unavailable:  # its storage is being set up
         return False
+
+
+def _kinds(api: ApiClient, base: str) -> set[str]:
+    return {each["name"] for each in (api.find(base) or {}).get("resources", [])}
 
 
 def version(name: str) -> str:
