@@ -69,6 +69,7 @@ class SizeRule(FrameworkRow):
     driver: str = ""  # path of what is there only in apps with a driver; of a group: its name, a value of `drivers`
     pod: str = ""  # path of the pod spec within a group
     cpu: str = ""  # or paths of plain quantities
+    request: str = ""  # path of what pods request where that is not their cores: it counts before `cpu`
     memory: str = ""
 
 

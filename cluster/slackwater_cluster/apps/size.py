@@ -113,7 +113,8 @@ def _request(rule: SizeRule, group: Mapping[str, Any]) -> Resources:
     if rule.pod:
         spec = at(group, rule.pod)
         return _pod_request(rule, spec) if isinstance(spec, dict) else NOTHING
-    cores, memory = at(group, rule.cpu), at(group, rule.memory)
+    asked, memory = at(group, rule.request) if rule.request else None, at(group, rule.memory)
+    cores = at(group, rule.cpu) if asked is None else asked
     return Resources(
         cpu=parse_quantity(str(cores)) if cores is not None else 0.0,
         memory=spark_memory(str(memory)) if memory is not None else 0.0,

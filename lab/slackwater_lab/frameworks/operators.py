@@ -13,8 +13,9 @@ import yaml
 from slackwater.errors import Unavailable, UnknownName
 from slackwater_cluster.api.client import ApiClient
 from slackwater_lab.controlplane import certificates
-from slackwater_lab.frameworks import layers
+from slackwater_lab.frameworks import layers, sparkoperator
 from slackwater_lab.lab import Lab
+from slackwater_lab.nodes import clusternet, network
 from slackwater_lab.processes.command import run
 from slackwater_lab.processes.ports import free
 from slackwater_lab.processes.waiting import until, until_serving
@@ -26,8 +27,10 @@ FOLDERS = {  # where a module keeps its custom resources
     "kuberay": "config/crd/bases",
     "jobset": "config/components/crd/bases",
     "argo": "manifests/base/crds/minimal",
+    "spark-operator": "config/crd/bases",
+    "mpi-operator": "manifests/base",
 }
-ARGO_NAMESPACE = "argo"
+ARGO_NAMESPACE, MPI_NAMESPACE = "argo", "mpi-operator"
 # Argo's own settings: no port for metrics, because the lab's Prometheus does not ask for them.
 ARGO_SETTINGS = {"metricsConfig": "enabled: false\n", "telemetryConfig": "enabled: false\n"}
 OF_JOBSET = {"matchExpressions": [{"key": "jobset.sigs.k8s.io/jobset-name", "operator": "Exists"}]}
@@ -41,10 +44,16 @@ def start(lab: Lab, name: str, report: Report) -> None:
         define(api, definitions(name))
         if name == "argo":
             _configure_argo(api)
+        if name == "mpi-operator":  # where it elects its leader
+            create(api, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": MPI_NAMESPACE}})
     environment = {"KUBECONFIG": str(lab.site.kubeconfig), "LEADER_ELECTION_DISABLE": "true"}  # the second is Argo's
+    if name == "spark-operator":
+        environment |= sparkoperator.environment(lab.site)
     lab.processes.start(name, _COMMANDS[name](lab), environment)
     if name == "jobset":
         _register_webhooks(lab)
+    if name == "spark-operator":
+        _start_spark_webhook(lab, environment)
     report(f"operator {name} {version(name)}")
 
 
@@ -56,12 +65,17 @@ def define(api: ApiClient, bodies: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _served(api: ApiClient, spec: Mapping[str, Any]) -> bool:
-    versions = [version["name"] for version in spec["versions"] if version["served"]]
+    """Whether each version is stored and discovered: a controller that does not find a kind at its start gives up."""
     plural = spec["names"]["plural"]
+    bases = [f"/apis/{spec['group']}/{version['name']}" for version in spec["versions"] if version["served"]]
     try:
-        return all(api.find(f"/apis/{spec['group']}/{name}/{plural}") is not None for name in versions)
+        return all(plural in _kinds(api, base) and api.find(f"{base}/{plural}") is not None for base in bases)
     except Unavailable:  # its storage is being set up
         return False
+
+
+def _kinds(api: ApiClient, base: str) -> set[str]:
+    return {each["name"] for each in (api.find(base) or {}).get("resources", [])}
 
 
 def version(name: str) -> str:
@@ -74,8 +88,13 @@ def definitions(name: str) -> list[dict[str, Any]]:
     folder = _dask_folder() if name == "dask-operator" else module(name) / FOLDERS[name]
     found = []
     for path in sorted(folder.glob("*.yaml")):
-        found += [body for body in yaml.safe_load_all(path.read_text()) if body and "spec" in body]
+        found += [body for body in yaml.safe_load_all(path.read_text()) if _defines(body)]
     return [_accepting(body) for body in found] if name == "dask-operator" else found
+
+
+def _defines(body: object) -> bool:
+    """Whether this is a definition, and no patch or other object that stands beside it."""
+    return isinstance(body, dict) and body.get("kind") == "CustomResourceDefinition"
 
 
 def _accepting(body: dict[str, Any]) -> dict[str, Any]:
@@ -92,11 +111,13 @@ def module(name: str) -> Path:
 
 
 def _kuberay(lab: Lab) -> list[str]:
+    """It asks Ray's heads how jobs fare through the API server: names of Services are not known on this machine."""
     return [
         built("kuberay"),
         f"-metrics-addr=127.0.0.1:{lab.site.ports['kuberay']}",
         f"-health-probe-bind-address=127.0.0.1:{lab.site.ports['kuberay-health']}",
         "-enable-leader-election=false",
+        "-use-kubernetes-proxy=true",
     ]
 
 
@@ -152,10 +173,30 @@ def _register_webhooks(lab: Lab) -> None:
             create(api, body)
 
 
-def _dask(lab: Lab) -> list[str]:
+def _mpi(lab: Lab) -> list[str]:
+    """All namespaces; its health port, 8080, cannot be chosen."""
     del lab
+    return [built("mpi-operator"), "-namespace=", f"-lock-namespace={MPI_NAMESPACE}"]
+
+
+def _spark(lab: Lab) -> list[str]:
+    del lab
+    return sparkoperator.controller()
+
+
+def _start_spark_webhook(lab: Lab, environment: Mapping[str, str]) -> None:
+    """It is a process of its own; without it pods lack what only the webhook puts into them."""
+    with lab.api() as api:
+        create(api, *sparkoperator.objects(lab.site, module("spark-operator")))
+        lab.processes.start(sparkoperator.SERVICE, sparkoperator.webhook(lab.site), environment)
+        until_serving(lab.processes, sparkoperator.SERVICE, lambda: sparkoperator.trusted(api))
+
+
+def _dask(lab: Lab) -> list[str]:
+    """For adaptive clusters it asks Dask's scheduler by the name of its Service."""
     python = _dask_environment() / "bin" / "python"
-    return [str(python), "-m", "kopf", "run", "-A", "--standalone", "-m", "dask_kubernetes.operator.controller"]
+    names = clusternet.resolving(lab.site, network.of(lab.site.ports))
+    return [*names, str(python), "-m", "kopf", "run", "-A", "--standalone", "-m", "dask_kubernetes.operator.controller"]
 
 
 def _dask_environment() -> Path:
@@ -178,6 +219,8 @@ _COMMANDS: dict[str, Callable[[Lab], list[str]]] = {
     "dask-operator": _dask,
     "jobset": _jobset,
     "argo": _argo,
+    "spark-operator": _spark,
+    "mpi-operator": _mpi,
 }
 
 

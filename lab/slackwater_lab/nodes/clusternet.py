@@ -7,7 +7,7 @@ of the lab's bridge instead, and a process of the lab passes its connections on;
 import sys
 
 from slackwater_lab.nodes.network import DOMAIN, Network
-from slackwater_lab.programs.build import built
+from slackwater_lab.programs.build import built, installed
 from slackwater_lab.site import Site
 
 DNS = "dns"
@@ -33,6 +33,17 @@ def corefile(site: Site, network: Network) -> str:
 def dns(site: Site, network: Network) -> list[str]:
     """The command line of CoreDNS."""
     return [built("dns"), "-conf", site.write("Corefile", corefile(site, network)), "-quiet"]
+
+
+def resolving(site: Site, network: Network) -> list[str]:
+    """What stands before a command that shall find Services by name from this machine; the machine's names are gone.
+
+    The command gets a mount namespace of its own, in which the lab's name service is the only one.
+    """
+    text = f"nameserver {network.gateway}\nsearch svc.{DOMAIN}\noptions ndots:5\n"
+    unshare = [installed("unshare", "util-linux"), "--mount", "--propagation=private"]
+    script = 'mount --bind "$0" /etc/resolv.conf && exec "$@"'
+    return [*unshare, "sh", "-c", script, site.write("resolv.conf", text)]
 
 
 def proxy(site: Site) -> list[str]:

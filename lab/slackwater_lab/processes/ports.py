@@ -40,9 +40,10 @@ NAMES = (
     "jobset",
     "webhook",
     "extender-2",
+    "spark-webhook",
 )
 RECORD = "ports.json"
-KUBELETS = 22  # from here on in the block: two ports for each real node
+KUBELETS = 24  # from here on in the block: two ports for each real node
 REAL_NODES = (SIZE - KUBELETS) // 2
 
 

@@ -16,13 +16,18 @@ FOLDER = Path(__file__).parent / "recorded"
 RESOLVER = Resolver.of(builtin())
 # By the beginning of a recording's name: the app's framework, and its pods by role.
 EXPECTED = {
+    "spark-operator": ("spark-operator", {"driver": 1, "task": 2}),
     "spark": ("spark", {"driver": 1, "task": 2}),
     "job": ("job", {"task": 13}),
     "dask-operator": ("dask", {"driver": 1, "task": 2}),
     "kuberay": ("ray", {"driver": 1, "task": 2}),
     "jobset": ("jobset", {"task": 4}),
     "argo": ("argo", {"task": 8}),
+    "rayjob-submitter": ("job", {"task": 1}),
+    "mpi-operator": ("mpi", {"driver": 1, "task": 2}),
 }
+# By the end of a recording's name, where its pods are others.
+OTHERS = {"client-mode": {"task": 2}, "adaptive": {"driver": 1, "task": 3}}
 
 
 class Recording(msgspec.Struct):
@@ -45,7 +50,6 @@ def test_the_pods_of_one_run_are_one_app_with_the_right_roles(path: Path) -> Non
     framework, roles = next(found for start, found in EXPECTED.items() if path.name.startswith(f"{start}-"))
     assert len({member.app for member in members}) == 1
     assert {member.framework for member in members} == {framework}
-    if "client-mode" in path.name:
-        roles = {"task": 2}
+    roles = next((found for end, found in OTHERS.items() if path.stem.endswith(end)), roles)
     assert Counter(member.role for member in members) == roles
     assert not any(member.doubts for member in members)

@@ -59,6 +59,12 @@ OBJECTS: dict[str, tuple[str, dict[str, Any], int, Resources]] = {
         4,
         Resources(cpu=2, memory=4 * GIB * 1.1),
     ),
+    "spark-operator, whose executors request less than their cores": (
+        "spark-operator",
+        {"spec": {"executor": {"instances": 4, "cores": 2, "coreRequest": "500m", "memory": "4g"}}},
+        4,
+        Resources(cpu=0.5, memory=4 * GIB * 1.1),
+    ),
     "ray": (
         "ray",
         {

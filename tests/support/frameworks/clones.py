@@ -40,9 +40,8 @@ class Recording:
 
     @cached_property
     def name(self) -> str:
-        """By what its pods tell their app from others: Spark's id, else the name of the topmost owner."""
-        spark = self.pods[0]["metadata"]["labels"].get(SPARK_ID)
-        return str(spark or self.owners[0]["name"])
+        """By what its pods tell their app from others: the name of the topmost owner, else Spark's id."""
+        return str(self.owners[0]["name"] if self.owners else self.pods[0]["metadata"]["labels"][SPARK_ID])
 
     @cached_property
     def drivers(self) -> tuple[Object, ...]:
@@ -177,22 +176,29 @@ def _containers(pod: Object) -> list[Object]:
 
 def _content(run: Run, owner: Object) -> Object:
     """What an owner says of its tasks: their number and size, as the framework's users write it."""
-    below = [task for task in run.recording.tasks if owner in run.recording.chain(task)]
+    below = [task for task in run.recording.tasks if owner["uid"] in {up["uid"] for up in run.recording.chain(task)}]
     template = run.template((below or run.recording.pods)[0])
-    kind = owner["kind"]
-    if kind == "Job":
-        return {"managedBy": MANAGER, "parallelism": len(below), "completions": len(below), "template": template}
-    if kind in ("Deployment", "ReplicaSet"):  # nothing is left to do for their controllers
-        template["spec"]["restartPolicy"] = "Always"
-        paused = {"paused": True} if kind == "Deployment" else {}
-        return {"replicas": 0, "selector": {"matchLabels": {NOBODY: run.id}}, "template": template, **paused}
-    if kind == "RayCluster":
-        return {"workerGroupSpecs": [{"replicas": len(below), "template": template}]}
-    if kind == "DaskCluster":
-        return {"worker": {"replicas": len(below), "spec": template["spec"]}}
-    if kind == "JobSet":
-        return {"replicatedJobs": [_replicated(run, job) for job in run.recording.owners if job["kind"] == "Job"]}
-    return {}
+    made: Object = {}
+    match owner["kind"]:
+        case "Job":
+            made = {"managedBy": MANAGER, "parallelism": len(below), "completions": len(below), "template": template}
+        case "Deployment" | "ReplicaSet" as kind:  # nothing is left to do for their controllers
+            template["spec"]["restartPolicy"] = "Always"
+            made = {"replicas": 0, "selector": {"matchLabels": {NOBODY: run.id}}, "template": template}
+            made |= {"paused": True} if kind == "Deployment" else {}
+        case "RayCluster":
+            made = {"workerGroupSpecs": [{"replicas": len(below), "template": template}]}
+        case "SparkApplication":
+            cores = int(parse_quantity(_declared(below[0])["cpu"]))
+            made = {"executor": {"instances": len(below), "cores": cores}}
+        case "MPIJob":
+            made = {"mpiReplicaSpecs": {"Worker": {"replicas": len(below), "template": template}}}
+        case "DaskCluster":
+            made = {"worker": {"replicas": len(below), "spec": template["spec"]}}
+        case "JobSet":
+            jobs = [job for job in run.recording.owners if job["kind"] == "Job"]
+            made = {"replicatedJobs": [_replicated(run, job) for job in jobs]}
+    return made
 
 
 def _replicated(run: Run, job: Object) -> Object:

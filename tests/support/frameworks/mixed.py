@@ -26,10 +26,13 @@ STARTUP = 2.0  # seconds from a driver's start until its controller or itself as
 UNSAID = Size(0.0, 0.0)  # sizes are the recorded pods' own
 KINDS = {  # custom resources that own recorded pods: group, version
     "RayCluster": ("ray.io", "v1"),
+    "RayJob": ("ray.io", "v1"),
     "DaskCluster": ("kubernetes.dask.org", "v1"),
     "DaskWorkerGroup": ("kubernetes.dask.org", "v1"),
     "JobSet": ("jobset.x-k8s.io", "v1alpha2"),
     "Workflow": ("argoproj.io", "v1alpha1"),
+    "SparkApplication": ("sparkoperator.k8s.io", "v1beta2"),
+    "MPIJob": ("kubeflow.org", "v2beta1"),
 }
 
 
