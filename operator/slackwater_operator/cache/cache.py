@@ -20,7 +20,7 @@ from slackwater_operator.cache.apps.appindex import AppIndex, Pod
 from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.cache.apps.appviews import AppViews
 from slackwater_operator.cache.nodes import NodeRequests
-from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlightPods, PodState, state
+from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlightPods, PodState, ours, state
 from slackwater_operator.cache.quarantine import Part, Quarantine, sentence
 from slackwater_operator.cache.queues import Moment, QueueViews
 from slackwater_operator.cache.refusals import Pauses, Refusals, Vain
@@ -157,6 +157,23 @@ class OperatorCache:
         self.in_flight.end(uid)
         self._touch(uid)
 
+    def take_back(self, uid: str) -> bool:
+        """A release was not confirmed: it is taken back, unless the watch has shown that it was written all the same.
+
+        Else a pod without gate and mark would take a place in the window, and nobody would look after it.
+        """
+        on_its_way = self.in_flight.get(uid)
+        if on_its_way is not None and on_its_way.seen:
+            return False
+        self.end(uid)
+        return True
+
+    def strand(self, uid: str, now: float) -> None:
+        """A pod could not be parked: it pauses as if it were, and the window is for others."""
+        self.in_flight.strand(uid, now)
+        self.pause(uid, now, Vain.UNBOUND)
+        self._touch(uid)
+
     def pause(self, uid: str, now: float, cause: Vain) -> None:
         """A release came to nothing: others go first for a while. A pod that went meanwhile pauses no more."""
         if uid in self._everyone:
@@ -197,7 +214,7 @@ class OperatorCache:
             pod = self.index.pod(uid)
             if pod is not None and on_its_way.node:
                 nodes[on_its_way.node] = nodes.get(on_its_way.node, NOTHING) + pod.declared
-            elif pod is not None and not on_its_way.growth:
+            elif pod is not None and not (on_its_way.growth or on_its_way.stranded):
                 namespaces[pod.namespace] = namespaces.get(pod.namespace, NOTHING) + pod.declared
         return nodes, namespaces
 
@@ -245,7 +262,7 @@ class OperatorCache:
             self.paused.forget(pod.uid)
         if self.governing.manages(pod):
             self.in_flight.observe(pod, now)
-            self._strays.forget(pod.uid)
+            self._strays.forget(pod.uid) if ours(pod) else self._strays.note(pod, now)
             for problem in pod.problems:
                 self.quarantine.add(Part.STATEMENT, pod, problem)
         elif not self._strays.note(pod, now):

@@ -203,7 +203,7 @@ class SnapshotBuilder:
         if self.cache.governing.mode(each.namespace) is Mode.ENFORCE:
             return self._groups(each)
         return tuple(
-            replace(group, held=each.pending[group.key], released=0, growing=(), blocked=0)
+            replace(group, held=each.pending[group.key], released=0, growing=(), blocked=0, elsewhere=0, stranded=0)
             if group.key in each.pending
             else group
             for group in each.groups
@@ -211,4 +211,5 @@ class SnapshotBuilder:
 
 
 def _without_held(group: PodGroup) -> PodGroup:
-    return replace(group, held=(), blocked=group.blocked + len(group.held)) if group.held else group
+    held = len(group.held)
+    return replace(group, held=(), blocked=group.blocked + held, unknown=held) if held else group

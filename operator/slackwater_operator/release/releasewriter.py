@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 LATE = 10.0
 PIECE = 1000  # pods in one request to take reservations back: they are taken back under one lock
 # Pods that nobody lets go now: what is kept for them is kept for nobody.
-WAITING = (PodState.HELD, PodState.BLOCKED, PodState.PARKED)
+WAITING = (PodState.HELD, PodState.BLOCKED, PodState.PARKED, PodState.STRANDED)
 
 
 @dataclass
@@ -96,7 +96,8 @@ class ReleaseWriter:
             self.last_release = self.clock()
             self.metrics.released.labels(release.how).inc()
             return
-        self.cache.end(pod.uid)
+        if not self.cache.take_back(pod.uid):
+            return
         if nominate:  # the nomination may be written all the same: its room is kept until it is surely taken back
             self.cache.nominated_in_vain[pod.uid] = self.clock()
         else:
