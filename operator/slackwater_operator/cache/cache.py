@@ -190,16 +190,17 @@ class OperatorCache:
 
     # -- what a round reads ---------------------------------------------------------------------------------------
 
-    def advance(self, now: float, rooms: Rooms | None) -> Moment:
+    def advance(self, now: float, rooms: Rooms | None, wall: float) -> Moment:
         """Move on to this moment: apps are put together, what has expired is forgotten, queues and pools look anew.
 
-        Without `rooms` the extender does not answer, and nodes have what declared requests leave.
+        Without `rooms` the extender does not answer, and nodes have what declared requests leave. What we began
+        ourselves lasts until `now`, and how old pods are is told by `wall`.
         """
         self.views.refresh()
         self.refused.expire(now, rooms)
         self.paused.look(now)
         self.views.histories.expire(self.views, now)
-        return self.queues.advance(now, rooms or Rooms.declared(self.node_requests, *self._on_their_way()))
+        return self.queues.advance(wall, rooms or Rooms.declared(self.node_requests, *self._on_their_way()))
 
     def looked(self, found: Snapshot) -> None:
         """A round knows everything: until something changes there is no news, and whether some pod is held is known."""

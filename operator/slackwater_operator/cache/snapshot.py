@@ -28,12 +28,15 @@ if TYPE_CHECKING:
 FEW_UNWRITTEN = 2
 
 
-def take_snapshot(cache: OperatorCache, now: float, rooms: Rooms | None, *, supposed: bool = False) -> Snapshot:
+def take_snapshot(
+    cache: OperatorCache, now: float, rooms: Rooms | None, *, wall: float | None = None, supposed: bool = False
+) -> Snapshot:
     """Let the cache move on to this moment, and write down everything that one round may know.
 
-    Without `rooms` the extender does not answer. `supposed`: as if every managed namespace were in mode enforce.
+    Without `rooms` the extender does not answer. `wall` is the time that ages of pods are told by, where that is not
+    `now`. `supposed`: as if every managed namespace were in mode enforce.
     """
-    found = SnapshotBuilder(cache, cache.advance(now, rooms), supposed).snapshot()
+    found = SnapshotBuilder(cache, cache.advance(now, rooms, now if wall is None else wall), supposed).snapshot()
     if not supposed:
         cache.looked(found)
     return found

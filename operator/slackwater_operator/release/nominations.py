@@ -26,6 +26,7 @@ from slackwater_operator.clients.extenderclient import PlacementWish, Reservatio
 from slackwater_operator.clients.podwriter import WATCH_DELAY, WriteOutcome, Written
 from slackwater_operator.release.batch import moves
 from slackwater_operator.release.releasewriter import ReleaseWriter
+from slackwater_operator.steadyclock import wall
 
 log = structlog.get_logger(__name__)
 
@@ -141,7 +142,7 @@ class Nominations:
 
     async def _park(self, releases: Sequence[tuple[PodRecord, InFlight]], crowded_out: Collection[str] = ()) -> None:
         """Hold pods again. Those whose room others took pause no longer: there is nothing else that keeps them out."""
-        when = datetime.fromtimestamp(self.clock(), UTC).isoformat(timespec="seconds")
+        when = datetime.fromtimestamp(wall(self.clock), UTC).isoformat(timespec="seconds")
         await asyncio.gather(*(self._park_one(*each, when, each[0].uid not in crowded_out) for each in releases))
         await self.writes.unreserve([pod.uid for pod, _ in releases])
 

@@ -23,6 +23,7 @@ from slackwater_operator.clients.podwriter import PodWriter, WriteOutcome, Writt
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.batch import GROWN, Handover
 from slackwater_operator.settings import Settings
+from slackwater_operator.steadyclock import wall
 
 log = structlog.get_logger(__name__)
 
@@ -145,7 +146,7 @@ class ReleaseWriter:
     def _waited(self, pod: PodRecord) -> None:
         member = self.cache.index.member(pod.uid)
         name = member.role if member else "unknown"
-        self.metrics.wait.labels(name).observe(max(0.0, self.clock() - pod.created))
+        self.metrics.wait.labels(name).observe(max(0.0, wall(self.clock) - pod.created))
 
     def _failed(self, pod: PodRecord) -> None:
         self.metrics.errors.labels("release").inc()

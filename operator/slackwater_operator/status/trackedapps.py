@@ -28,6 +28,7 @@ from slackwater_operator.clients.ratelimit import TokenBucket
 from slackwater_operator.status.appstatus import ended
 from slackwater_operator.status.conditions import ConditionSet, conditions, written_conditions
 from slackwater_operator.status.mergepatch import replacing
+from slackwater_operator.steadyclock import wall
 
 log = structlog.get_logger(__name__)
 
@@ -147,7 +148,7 @@ class TrackedAppWriter:
         was = any(each.get("type") == ADMITTED and each.get("status") == "True" for each in old)
         admitted = was if body["phase"] == Phase.FINISHED.value else body["phase"] in GOING
         reason = body["reason"].title().replace("-", "") or "Unknown"
-        now = stamp(self.clock())
+        now = stamp(wall(self.clock))
         judged = ConditionSet(admitted, reason, body["message"])
         return {"observedGeneration": 1, "conditions": conditions(old, judged, 1, now, ADMITTED)}
 
