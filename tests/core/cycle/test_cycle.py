@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -274,7 +275,8 @@ class TestLimits:
         self, what: str, reason: WaitReason
     ) -> None:
         """Nobody else keeps a gate on them; where somebody does on others of the app, that is said first."""
-        alone, beside = (App("app", "team", 0.0, (group("app", blocked=n, **{what: 3}),), started=True) for n in (3, 4))
+        kept: dict[str, Any] = {what: 3}
+        alone, beside = (App("app", "team", 0.0, (group("app", blocked=n, **kept),), started=True) for n in (3, 4))
         said = decide(snapshot(alone)).verdicts["app"]
         assert (said.reason, said.numbers) == (reason, {"count": 3})
         said = decide(snapshot(beside)).verdicts["app"]
