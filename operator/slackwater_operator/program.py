@@ -42,7 +42,7 @@ from slackwater_operator.status.events import EventWriter
 from slackwater_operator.status.podreasons import ReasonWriter
 from slackwater_operator.status.policygate import GateKeeper
 from slackwater_operator.status.trackedapps import TrackedAppWriter
-from slackwater_operator.steadyclock import SteadyClock
+from slackwater_operator.steadyclock import SteadyClock, wall
 
 log = structlog.get_logger(__name__)
 
@@ -119,11 +119,11 @@ class Program:
         await cycle.run()
 
     def _cycle(self, session: Session, extender: Extender) -> ReleaseLoop:
-        wall, settings = self.clock, self.settings
+        clock, settings = self.clock, self.settings
         writer = PodWriter(session)
-        announcer = EventWriter(session, self.metrics, wall, TokenBucket(settings.event_rate, 50, wall))
+        announcer = EventWriter(session, self.metrics, clock, TokenBucket(settings.event_rate, 50, clock))
         grace = DegradedMode(settings.grace, time.monotonic)
-        releaser = Releaser(self.cache, extender, writer, settings, self.metrics, grace, wall)
+        releaser = Releaser(self.cache, extender, writer, settings, self.metrics, grace, clock)
         return ReleaseLoop(
             cache=self.cache,
             releaser=releaser,
@@ -131,20 +131,20 @@ class Program:
             lookups=OwnerLookup(session),
             tracker=TrackedAppWriter(
                 session,
-                wall,
+                clock,
                 settings.track_seconds,
-                TokenBucket(settings.track_rate, 20, wall),
+                TokenBucket(settings.track_rate, 20, clock),
                 settings.keep_finished,
             ),
             announcer=announcer,
-            labeller=ReasonWriter(writer, TokenBucket(settings.reason_rate, 20, wall), wall, settings.reason_after),
-            reporter=ResourceStatusWriter(session, self.cache, wall, settings.track_seconds),
-            stalls=StallKeeper(self.cache, wall),
-            relief=PressureRelief(self.cache, writer, announcer, self.metrics, wall),
-            gates=GateKeeper(session, self.cache, self.metrics, wall, settings.open_nodes),
+            labeller=ReasonWriter(writer, TokenBucket(settings.reason_rate, 20, clock), clock, settings.reason_after),
+            reporter=ResourceStatusWriter(session, self.cache, clock, settings.track_seconds),
+            stalls=StallKeeper(self.cache, clock),
+            relief=PressureRelief(self.cache, writer, announcer, self.metrics, clock),
+            gates=GateKeeper(session, self.cache, self.metrics, clock, settings.open_nodes),
             settings=settings,
             metrics=self.metrics,
-            clock=wall,
+            clock=clock,
         )
 
     # -- watches ----------------------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ class Program:
         self._wake()
 
     def _drop_pods(self, records: Sequence[PodRecord]) -> None:
-        self.cache.drop_pods(records, self.clock())
+        self.cache.drop_pods(records, wall(self.clock))
         self._wake()
 
     def _set_namespaces(self, records: Sequence[NamespaceRecord]) -> None:

@@ -1,6 +1,9 @@
 """Unix time that does not jump: a step of the machine's clock is followed slowly, so that nothing looks an hour late.
 
-now ← now + passed + clamp(wall − now − passed, ±passed ÷ 10)    passed: by the monotonic clock
+    now ← now + passed + clamp(wall − now − passed, ±passed ÷ 10)    passed: by the monotonic clock
+
+How long something takes that we began ourselves goes by it. After a step, or a sleep of the machine, it is wrong for
+ten times as long as that lasted; so what others wrote a time on (pods, samples) is compared with `wall`.
 """
 
 from __future__ import annotations
@@ -32,3 +35,13 @@ class SteadyClock:
         behind = self.wall() - self._now - passed
         self._now += passed + min(max(behind, -FOLLOWED * passed), FOLLOWED * passed)
         return self._now
+
+
+def wall(clock: Callable[[], float]) -> float:
+    """The machine's own time: to compare with times that the API server wrote, and to write down for others."""
+    return clock.wall() if isinstance(clock, SteadyClock) else clock()
+
+
+def latest(clock: Callable[[], float]) -> float:
+    """The later of both: whatever steps, nothing that was measured before it counts as measured after."""
+    return max(clock(), wall(clock))

@@ -78,7 +78,24 @@ def _covers(toleration: Tolerated, key: str, value: str, effect: str) -> bool:
         return False
     if toleration.key not in ("", key):
         return False
-    return toleration.operator == "Exists" or (toleration.key == key and toleration.value == value)
+    match toleration.operator:
+        case "Exists":
+            return True
+        case "" | "Equal":
+            return toleration.key == key and toleration.value == value
+        case "Gt" | "Lt":
+            return toleration.key == key and _compared(toleration.operator, value, toleration.value)
+        case _:  # of a Kubernetes that we do not know: the scheduler judges anyway
+            return True
+
+
+def _compared(operator: str, value: str, bound: str) -> bool:
+    """Whether a value is above (Gt) or below (Lt) a bound; both must be whole numbers."""
+    try:
+        above, below = int(value) > int(bound), int(value) < int(bound)
+    except ValueError:
+        return False
+    return above if operator == "Gt" else below
 
 
 def _affine(constraints: Constraints, node: NodeRecord) -> bool:

@@ -3,7 +3,7 @@
 On YARN a job is submitted whole. On a cluster a pod is seen before those that it waits for, and nothing tells whether
 they will ever come: a PyTorchJob may have workers only, and a label may name a stage that nobody makes. So whoever was
 never seen is waited for one grace period. Who was seen once is waited for as long as the app lives: a driver that is
-made anew comes back.
+made anew comes back, unless the last one ended well: its work is done.
 """
 
 from __future__ import annotations

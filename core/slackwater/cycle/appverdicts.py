@@ -23,6 +23,8 @@ class WaitReason(StrEnum):
     PAUSED = "paused"
     DRAINING = "queue-draining"
     FOREIGN = "foreign-gate"
+    ELSEWHERE = "another-scheduler"
+    LOOKED_UP = "being-looked-up"
     INFEASIBLE = "infeasible"
     TOO_LARGE = "larger-than-any-node"
     GANG_TOO_LARGE = "gang-larger-than-cluster"
@@ -63,6 +65,8 @@ SENTENCES: Mapping[WaitReason, str] = {
     WaitReason.PAUSED: "{what} is paused; to let it go on, {remedy}",
     WaitReason.DRAINING: "queue {queue} is draining: what runs may finish, nothing new starts",
     WaitReason.FOREIGN: "another controller keeps a scheduling gate on {count} pods, and lifts it itself",
+    WaitReason.ELSEWHERE: "another scheduler is named by {count} pods: nothing of ours holds or places them",
+    WaitReason.LOOKED_UP: "the owners or the size of this app are being looked up; until then {count} pods are held",
     WaitReason.INFEASIBLE: (
         "asks for {ask} {kind} at the least, but queue {queue} has at most {limit}; lower the requests or {remedy}"
     ),

@@ -117,9 +117,7 @@ def _why_held(app: App, lane: Lane, rows: Mapping[str, int], window: ReleaseWind
     if not held:
         if (refused := lane.admission.infeasible(app)) is not None:
             return refused
-        blocked = sum(group.blocked for group in app.groups)
-        reason, numbers = (WaitReason.FOREIGN, {"count": blocked}) if blocked else (WaitReason.COMPLETE, {})
-        return Verdict(app.id, reason, numbers)
+        return _not_ours(app)
     if app.paused or lane.queue.paused:
         what, remedy = (f"app {app.id}", RESUME_APP) if app.paused else (f"queue {lane.queue.name}", RESUME_QUEUE)
         return Verdict(app.id, WaitReason.PAUSED, {"what": what, "remedy": remedy})
@@ -127,6 +125,20 @@ def _why_held(app: App, lane: Lane, rows: Mapping[str, int], window: ReleaseWind
     if row is None:
         return _not_yet(app, held, lane.queue)
     return _crowded(app, lane, row, window)
+
+
+def _not_ours(app: App) -> Verdict:
+    """Nothing of an app is held: what else its pods wait for, if for anything."""
+    counts = {
+        WaitReason.FOREIGN: sum(g.blocked - g.unknown - g.stranded - g.elsewhere for g in app.groups),
+        WaitReason.LOOKED_UP: sum(group.unknown for group in app.groups),
+        WaitReason.NOT_BOUND: sum(group.stranded for group in app.groups),
+        WaitReason.ELSEWHERE: sum(group.elsewhere for group in app.groups),
+    }
+    for reason, count in counts.items():
+        if count:
+            return Verdict(app.id, reason, {"count": count})
+    return Verdict(app.id, WaitReason.COMPLETE)
 
 
 def _crowded(app: App, lane: Lane, row: int, window: ReleaseWindow) -> Verdict:

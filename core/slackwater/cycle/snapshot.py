@@ -47,7 +47,10 @@ class PodGroup:
     waiting: bool = False  # HaSTE: a stage that waits on another one of this app (reduce), not the earliest one
     unplaceable: bool = False  # placement found no node for it lately
     pausing: bool = False  # released before, and came to no node: for a while others go first
-    blocked: int = 0  # pods that carry somebody else's gate too: never released, never counted as held
+    blocked: int = 0  # pods that may not be released now, by somebody else's gate or as follows: not counted as held
+    elsewhere: int = 0  # of the blocked: pods that name another scheduler
+    unknown: int = 0  # of the blocked: pods whose owners, or the size of whose app, are still being looked up
+    stranded: int = 0  # of the blocked: pods that were released, are bound to no node and could not be parked
     native: Resources | None = None  # what kube-scheduler counts of one pod; None: as declared
     seats: tuple[str, ...] = ()  # drivers: the nodes of those that run or are on their way
     constraints: str = ""  # what it asks of a node beside room, by a name that `Snapshot.reach` knows

@@ -5,7 +5,7 @@
 
 Whoever keeps to its word stays, whatever its neighbours do. One at a time: while a pod of the node is on its way out,
 and until the node was measured after that, the peak may be over already. A sample's own time is compared with ours;
-a source whose clock is behind makes relief later, never earlier.
+a source whose clock is behind makes relief later, never earlier, and no sample counts twice whichever clock is wrong.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class PressureWatch:
 def observe(watch: PressureWatch, now: float, *, leaving: bool) -> PressureWatch:
     """Look once. A pod that was leaving and no longer is has ended by now."""
     finite("now", now)
-    return PressureWatch(now, leaving) if leaving or watch.leaving else watch
+    return PressureWatch(max(watch.since, now), leaving) if leaving or watch.leaving else watch
 
 
 def tried(watch: PressureWatch, memory: NodeMemory, *, leaves: bool) -> PressureWatch:

@@ -20,7 +20,7 @@ from slackwater_operator.cache.apps.appindex import AppIndex, Pod
 from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.cache.apps.appviews import AppViews
 from slackwater_operator.cache.nodes import NodeRequests
-from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlightPods, PodState, state
+from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlightPods, PodState, ours, state
 from slackwater_operator.cache.quarantine import Part, Quarantine, sentence
 from slackwater_operator.cache.queues import Moment, QueueViews
 from slackwater_operator.cache.refusals import Pauses, Refusals, Vain
@@ -157,6 +157,23 @@ class OperatorCache:
         self.in_flight.end(uid)
         self._touch(uid)
 
+    def take_back(self, uid: str) -> bool:
+        """A release was not confirmed: it is taken back, unless the watch has shown that it was written all the same.
+
+        Else a pod without gate and mark would take a place in the window, and nobody would look after it.
+        """
+        on_its_way = self.in_flight.get(uid)
+        if on_its_way is not None and on_its_way.seen:
+            return False
+        self.end(uid)
+        return True
+
+    def strand(self, uid: str, now: float) -> None:
+        """A pod could not be parked: it pauses as if it were, and the window is for others."""
+        self.in_flight.strand(uid, now)
+        self.pause(uid, now, Vain.UNBOUND)
+        self._touch(uid)
+
     def pause(self, uid: str, now: float, cause: Vain) -> None:
         """A release came to nothing: others go first for a while. A pod that went meanwhile pauses no more."""
         if uid in self._everyone:
@@ -173,16 +190,17 @@ class OperatorCache:
 
     # -- what a round reads ---------------------------------------------------------------------------------------
 
-    def advance(self, now: float, rooms: Rooms | None) -> Moment:
+    def advance(self, now: float, rooms: Rooms | None, wall: float) -> Moment:
         """Move on to this moment: apps are put together, what has expired is forgotten, queues and pools look anew.
 
-        Without `rooms` the extender does not answer, and nodes have what declared requests leave.
+        Without `rooms` the extender does not answer, and nodes have what declared requests leave. What we began
+        ourselves lasts until `now`, and how old pods are is told by `wall`.
         """
         self.views.refresh()
         self.refused.expire(now, rooms)
         self.paused.look(now)
         self.views.histories.expire(self.views, now)
-        return self.queues.advance(now, rooms or Rooms.declared(self.node_requests, *self._on_their_way()))
+        return self.queues.advance(wall, rooms or Rooms.declared(self.node_requests, *self._on_their_way()))
 
     def looked(self, found: Snapshot) -> None:
         """A round knows everything: until something changes there is no news, and whether some pod is held is known."""
@@ -197,7 +215,7 @@ class OperatorCache:
             pod = self.index.pod(uid)
             if pod is not None and on_its_way.node:
                 nodes[on_its_way.node] = nodes.get(on_its_way.node, NOTHING) + pod.declared
-            elif pod is not None and not on_its_way.growth:
+            elif pod is not None and not (on_its_way.growth or on_its_way.stranded):
                 namespaces[pod.namespace] = namespaces.get(pod.namespace, NOTHING) + pod.declared
         return nodes, namespaces
 
@@ -245,7 +263,7 @@ class OperatorCache:
             self.paused.forget(pod.uid)
         if self.governing.manages(pod):
             self.in_flight.observe(pod, now)
-            self._strays.forget(pod.uid)
+            self._strays.forget(pod.uid) if ours(pod) else self._strays.note(pod, now)
             for problem in pod.problems:
                 self.quarantine.add(Part.STATEMENT, pod, problem)
         elif not self._strays.note(pod, now):

@@ -29,6 +29,7 @@ class PodState(StrEnum):
     BLOCKED = "blocked"
     RELEASED = "released"
     PARKED = "parked"
+    STRANDED = "stranded"  # released, not bound in time, and the API server refuses to park it
     BOUND = "bound"
     DONE = "done"
     FOREIGN = "foreign"  # waits for another scheduler: not ours to hold or to move
@@ -46,6 +47,7 @@ class InFlight:
     nodes: int = 0  # how often a node that had room for it was refused by the scheduler
     unasked: bool = False  # it came without a gate, or somebody else lifted it: nobody has seen room for it
     growth: bool = False  # released although no node has room, for an autoscaler to see
+    stranded: bool = False  # it could not be parked: nobody waits for it
 
 
 @dataclass(slots=True)
@@ -85,6 +87,11 @@ class InFlightPods:
             on_its_way, node=node, tried=now, since=since, nodes=nodes, growth=on_its_way.growth and not arrived
         )
 
+    def strand(self, uid: str, now: float) -> None:
+        """A pod could not be parked: its time begins anew, without a node and without a place in the window."""
+        if (on_its_way := self._by_uid.get(uid)) is not None:
+            self._by_uid[uid] = replace(on_its_way, since=now, tried=now, node="", nodes=0, growth=False, stranded=True)
+
     def end(self, uid: str) -> InFlight | None:
         """Bound, parked, gone, or never written."""
         return self._by_uid.pop(uid, None)
@@ -95,7 +102,8 @@ class InFlightPods:
         if pod.node or pod.done or pod.deleted:
             self._by_uid.pop(pod.uid, None)
         elif not ours(pod):
-            return
+            if not pod.gated:
+                self._by_uid.pop(pod.uid, None)
         elif on_its_way is None and not pod.gates and not pod.parked:
             # It came through the open gate, or was released by a leader before us or by hand: its time begins now.
             self._by_uid[pod.uid] = InFlight(now, pod.nominated, seen=True, tried=now, unasked=not pod.nominated)
@@ -133,8 +141,8 @@ def state(pod: PodRecord, in_flight: InFlightPods) -> PodState:
 def _waiting(pod: PodRecord, in_flight: InFlightPods) -> PodState:
     if any(gate != names.GATE for gate in pod.gates):
         return PodState.BLOCKED
-    if pod.uid in in_flight:
-        return PodState.RELEASED
+    if (on_its_way := in_flight.get(pod.uid)) is not None:
+        return PodState.STRANDED if on_its_way.stranded else PodState.RELEASED
     if pod.gated:
         return PodState.HELD
     return PodState.PARKED if pod.parked else PodState.RELEASED

@@ -28,12 +28,15 @@ if TYPE_CHECKING:
 FEW_UNWRITTEN = 2
 
 
-def take_snapshot(cache: OperatorCache, now: float, rooms: Rooms | None, *, supposed: bool = False) -> Snapshot:
+def take_snapshot(
+    cache: OperatorCache, now: float, rooms: Rooms | None, *, wall: float | None = None, supposed: bool = False
+) -> Snapshot:
     """Let the cache move on to this moment, and write down everything that one round may know.
 
-    Without `rooms` the extender does not answer. `supposed`: as if every managed namespace were in mode enforce.
+    Without `rooms` the extender does not answer. `wall` is the time that ages of pods are told by, where that is not
+    `now`. `supposed`: as if every managed namespace were in mode enforce.
     """
-    found = SnapshotBuilder(cache, cache.advance(now, rooms), supposed).snapshot()
+    found = SnapshotBuilder(cache, cache.advance(now, rooms, now if wall is None else wall), supposed).snapshot()
     if not supposed:
         cache.looked(found)
     return found
@@ -205,7 +208,7 @@ class SnapshotBuilder:
         if self.cache.governing.mode(each.namespace) is Mode.ENFORCE:
             return self._groups(each)
         return tuple(
-            replace(group, held=each.pending[group.key], released=0, growing=(), blocked=0)
+            replace(group, held=each.pending[group.key], released=0, growing=(), blocked=0, elsewhere=0, stranded=0)
             if group.key in each.pending
             else group
             for group in each.groups
@@ -213,4 +216,5 @@ class SnapshotBuilder:
 
 
 def _without_held(group: PodGroup) -> PodGroup:
-    return replace(group, held=(), blocked=group.blocked + len(group.held)) if group.held else group
+    held = len(group.held)
+    return replace(group, held=(), blocked=group.blocked + held, unknown=held) if held else group

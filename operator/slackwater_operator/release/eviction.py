@@ -25,6 +25,7 @@ from slackwater_operator.clients.extenderclient import Usage
 from slackwater_operator.clients.podwriter import PodWriter, WriteOutcome
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.status.events import EventWriter, Happened, Happening
+from slackwater_operator.steadyclock import latest
 
 log = structlog.get_logger(__name__)
 
@@ -46,7 +47,7 @@ class PressureRelief:
 
     def __post_init__(self) -> None:
         # An older sample may be from before an eviction by the leader before us.
-        self._since = self.clock()
+        self._since = latest(self.clock)
 
     @property
     def wanted(self) -> bool:
@@ -57,7 +58,7 @@ class PressureRelief:
         """Look once at every node, and ask at most one task of each to leave."""
         for name, memory in self._watched(usage):
             watch = self._watches.get(name, PressureWatch(self._since))
-            watch = observe(watch, self.clock(), leaving=self._leaving(name))
+            watch = observe(watch, latest(self.clock), leaving=self._leaving(name))
             chosen = victim(watch, memory, self._tasks(name, usage.pods))
             if chosen is not None:
                 watch = tried(watch, memory, leaves=await self._give_up(name, memory, chosen))

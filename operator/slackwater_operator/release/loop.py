@@ -43,6 +43,7 @@ from slackwater_operator.status.idlecores import tell_idle
 from slackwater_operator.status.podreasons import ReasonWriter
 from slackwater_operator.status.policygate import GateKeeper
 from slackwater_operator.status.trackedapps import TrackedAppWriter
+from slackwater_operator.steadyclock import wall
 
 log = structlog.get_logger(__name__)
 
@@ -247,11 +248,9 @@ class ReleaseLoop:
     def _account(self, each: AppView, result: RoundResult, supposed: Round | None) -> AppStatus | None:
         verdict = result.round.verdicts.get(each.id)
         no_node = self.releaser.no_node.get(each.id, "")
-        now = self.clock()
         with self._set_aside(each.id):
-            return account(
-                each, verdict, self.cache, result, no_node, supposed, self.forecastlog.told(each.id, now), now
-            )
+            expected = self.forecastlog.told(each.id, self.clock())
+            return account(each, verdict, self.cache, result, no_node, supposed, expected, wall(self.clock))
         return None
 
     def _announce(self, accounts: list[AppStatus]) -> None:

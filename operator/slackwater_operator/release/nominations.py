@@ -23,9 +23,10 @@ from slackwater_cluster.pods.nodefit import takes
 from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlight, PodState
 from slackwater_operator.cache.refusals import Vain
 from slackwater_operator.clients.extenderclient import PlacementWish, Reservation
-from slackwater_operator.clients.podwriter import WATCH_DELAY
+from slackwater_operator.clients.podwriter import WATCH_DELAY, WriteOutcome, Written
 from slackwater_operator.release.batch import moves
 from slackwater_operator.release.releasewriter import ReleaseWriter
+from slackwater_operator.steadyclock import wall
 
 log = structlog.get_logger(__name__)
 
@@ -55,7 +56,7 @@ class Nominations:
         stuck: list[tuple[PodRecord, InFlight]] = []
         for uid, on_its_way in self.cache.in_flight.all():
             pod = self.cache.index.pod(uid)
-            if pod is None or not self._ours(pod):
+            if pod is None or not self._ours(pod) or (on_its_way.stranded and uid in self.cache.paused):
                 continue
             stays = self._stuck(pod, on_its_way, woken)
             if self._late(pod, on_its_way) or (stays and _refused(on_its_way) >= MOST_NODES):
@@ -116,7 +117,7 @@ class Nominations:
     def _ours(self, pod: PodRecord) -> bool:
         """Only where pods are held may they be parked or moved."""
         enforced = self.cache.governing.mode(pod.namespace) is Mode.ENFORCE
-        return enforced and self.cache.state_of(pod) is PodState.RELEASED
+        return enforced and self.cache.state_of(pod) in (PodState.RELEASED, PodState.STRANDED)
 
     def _terms(self, pod: PodRecord) -> Terms:
         return self.cache.governing.queue_for(pod.namespace).release
@@ -141,7 +142,7 @@ class Nominations:
 
     async def _park(self, releases: Sequence[tuple[PodRecord, InFlight]], crowded_out: Collection[str] = ()) -> None:
         """Hold pods again. Those whose room others took pause no longer: there is nothing else that keeps them out."""
-        when = datetime.fromtimestamp(self.clock(), UTC).isoformat(timespec="seconds")
+        when = datetime.fromtimestamp(wall(self.clock), UTC).isoformat(timespec="seconds")
         await asyncio.gather(*(self._park_one(*each, when, each[0].uid not in crowded_out) for each in releases))
         await self.writes.unreserve([pod.uid for pod, _ in releases])
 
@@ -152,13 +153,24 @@ class Nominations:
             log.warning("not parked", pod=pod.key, trouble=str(problem))
             self.metrics.errors.labels("park").inc()
             return
-        if written.done:
-            self.metrics.parkings.inc()
-            self.told(pod)
-            refused = pausing and (on_its_way.node or on_its_way.nodes > 1)
-            if refused and not on_its_way.growth and not self._closed(pod, on_its_way.node):
-                self.cache.pause(pod.uid, self.clock(), Vain.UNBOUND)
+        if not written.done:
+            await self._strand(pod, written)
+            return
+        self.metrics.parkings.inc()
+        self.told(pod)
+        refused = pausing and (on_its_way.node or on_its_way.nodes > 1)
+        if refused and not on_its_way.growth and not self._closed(pod, on_its_way.node):
+            self.cache.pause(pod.uid, self.clock(), Vain.UNBOUND)
         self.cache.end(pod.uid)
+
+    async def _strand(self, pod: PodRecord, written: Written) -> None:
+        """A pod that may not be parked is left alone for a while; one that is gone is soon told by the watch."""
+        self.cache.strand(pod.uid, self.clock())
+        if written.outcome is WriteOutcome.REFUSED:
+            log.error("the API server refuses to park a pod", pod=pod.key, message=written.message)
+            self.metrics.errors.labels("park").inc()
+            if pod.nominated:
+                await self.writes.nominate(pod, "")
 
     def _closed(self, pod: PodRecord, name: str) -> bool:
         """Whether the node named for a pod is gone, or takes it no more: nothing else kept the pod out."""

@@ -55,6 +55,7 @@ from slackwater_operator.release.batch import (
 from slackwater_operator.release.recorder import Recorder
 from slackwater_operator.release.releasewriter import ReleaseWriter
 from slackwater_operator.settings import Settings
+from slackwater_operator.steadyclock import wall
 
 log = structlog.get_logger(__name__)
 
@@ -121,7 +122,8 @@ class Releaser:
         """What would be decided if namespaces in the modes observe and score were in enforce."""
         if not self.cache.looks_on():
             return None
-        return self._decide(take_snapshot(self.cache, self.clock(), self.rooms, supposed=True))[1]
+        found = take_snapshot(self.cache, self.clock(), self.rooms, wall=wall(self.clock), supposed=True)
+        return self._decide(found)[1]
 
     # -- 1. ---------------------------------------------------------------------------------------------------------
 
@@ -185,7 +187,7 @@ class Releaser:
     def _look(self, rooms: Rooms | None, holding: str = "") -> RoundResult:
         """The snapshot of this moment, and the decision on it: a pure function, and a matter of milliseconds."""
         began = perf_counter()
-        snapshot = take_snapshot(self.cache, self.clock(), rooms)
+        snapshot = take_snapshot(self.cache, self.clock(), rooms, wall=wall(self.clock))
         seen = perf_counter()
         snapshot, decided = self._decide(snapshot)
         self.metrics.round.labels("snapshot").observe(seen - began)

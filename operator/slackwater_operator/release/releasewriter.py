@@ -23,6 +23,7 @@ from slackwater_operator.clients.podwriter import PodWriter, WriteOutcome, Writt
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.batch import GROWN, Handover
 from slackwater_operator.settings import Settings
+from slackwater_operator.steadyclock import wall
 
 log = structlog.get_logger(__name__)
 
@@ -30,7 +31,7 @@ log = structlog.get_logger(__name__)
 LATE = 10.0
 PIECE = 1000  # pods in one request to take reservations back: they are taken back under one lock
 # Pods that nobody lets go now: what is kept for them is kept for nobody.
-WAITING = (PodState.HELD, PodState.BLOCKED, PodState.PARKED)
+WAITING = (PodState.HELD, PodState.BLOCKED, PodState.PARKED, PodState.STRANDED)
 
 
 @dataclass
@@ -96,7 +97,8 @@ class ReleaseWriter:
             self.last_release = self.clock()
             self.metrics.released.labels(release.how).inc()
             return
-        self.cache.end(pod.uid)
+        if not self.cache.take_back(pod.uid):
+            return
         if nominate:  # the nomination may be written all the same: its room is kept until it is surely taken back
             self.cache.nominated_in_vain[pod.uid] = self.clock()
         else:
@@ -144,7 +146,7 @@ class ReleaseWriter:
     def _waited(self, pod: PodRecord) -> None:
         member = self.cache.index.member(pod.uid)
         name = member.role if member else "unknown"
-        self.metrics.wait.labels(name).observe(max(0.0, self.clock() - pod.created))
+        self.metrics.wait.labels(name).observe(max(0.0, wall(self.clock) - pod.created))
 
     def _failed(self, pod: PodRecord) -> None:
         self.metrics.errors.labels("release").inc()

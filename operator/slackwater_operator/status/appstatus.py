@@ -141,7 +141,7 @@ def status(
         start=said_start(said.expected, said.at),
         pods=PodCounts(
             held=counts.held + counts.blocked,
-            released=counts.released,
+            released=counts.released + counts.stranded,
             parked=counts.parked,
             bound=counts.bound,
             finished=counts.done,

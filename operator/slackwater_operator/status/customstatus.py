@@ -28,6 +28,7 @@ from slackwater_operator.cache.roundresult import RoundResult
 from slackwater_operator.status.appstatus import said_start, written
 from slackwater_operator.status.conditions import ConditionSet, conditions, judge, limits, unlisted
 from slackwater_operator.status.mergepatch import replacing
+from slackwater_operator.steadyclock import wall
 
 log = structlog.get_logger(__name__)
 
@@ -82,7 +83,7 @@ class ResourceStatusWriter:
         known = self._objects[key]
         before: Mapping[str, Any] = known.status
         judged = self._judge(key)
-        now = stamp(self.clock())
+        now = stamp(wall(self.clock))
         generation = known.generation
         status: dict[str, Any] = {
             "observedGeneration": generation,

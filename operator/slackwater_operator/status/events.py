@@ -20,6 +20,7 @@ from slackwater_cluster.timestamps import stamp
 from slackwater_operator.clients.ratelimit import TokenBucket
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.status.appstatus import AppStatus
+from slackwater_operator.steadyclock import wall
 
 log = structlog.get_logger(__name__)
 
@@ -166,7 +167,7 @@ class EventWriter:
 
     def _body(self, happened: Happened) -> dict[str, object]:
         pod = happened.pod
-        when = stamp(self.clock())
+        when = stamp(wall(self.clock))
         return {
             "apiVersion": "v1",
             "kind": "Event",

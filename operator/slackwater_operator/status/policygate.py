@@ -41,8 +41,9 @@ class GateKeeper:
     async def look(self, result: RoundResult | None, *, answered: bool) -> None:
         """After each round: `answered` says whether the extender told the rooms that it was decided on."""
         self._is_open = result is not None and answered and self._may_open(result)
-        for name in self.cache.governing.policies:
-            await self._turn(name, wanted=self._is_open and self._admits(name))
+        for name in list(self.cache.governing.policies):  # others may come and go while one is written
+            if name in self.cache.governing.policies:
+                await self._turn(name, wanted=self._is_open and self._admits(name))
 
     def _may_open(self, result: RoundResult) -> bool:
         table = result.snapshot.nodes

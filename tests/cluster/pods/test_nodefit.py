@@ -79,6 +79,24 @@ def test_taints_need_tolerations(toleration: dict[str, str] | None, allowed: boo
     assert judged({"tolerations": [toleration] if toleration else []}, [TAINT]) is allowed
 
 
+@pytest.mark.parametrize(
+    ("operator", "bound", "allowed"),
+    [
+        ("Gt", "900", True),
+        ("Gt", "950", False),
+        ("Lt", "1000", True),
+        ("Lt", "950", False),
+        ("Gt", "many", False),
+        ("Near", "7", True),
+    ],
+)
+def test_tolerations_may_compare_numbers(operator: str, bound: str, allowed: bool) -> None:
+    """As whole numbers, not as text; an operator that we do not know is left to the scheduler."""
+    taint = {"key": "sla", "value": "950", "effect": "NoSchedule"}
+    toleration = {"key": "sla", "operator": operator, "value": bound}
+    assert judged({"tolerations": [toleration]}, [taint]) is allowed
+
+
 def test_soft_taints_keep_nobody_out() -> None:
     """PreferNoSchedule is the scheduler's scoring business."""
     assert judged({}, [{**TAINT, "effect": "PreferNoSchedule"}])

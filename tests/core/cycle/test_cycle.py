@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -271,6 +272,25 @@ class TestLimits:
         outcome = decide(snapshot(app))
         assert released(outcome) == []
         assert outcome.verdicts["app"].reason is WaitReason.FOREIGN
+
+    @pytest.mark.parametrize(
+        ("what", "reason"),
+        [
+            ("elsewhere", WaitReason.ELSEWHERE),
+            ("unknown", WaitReason.LOOKED_UP),
+            ("stranded", WaitReason.NOT_BOUND),
+        ],
+    )
+    def test_what_else_keeps_pods_from_being_released_has_a_sentence_of_its_own(
+        self, what: str, reason: WaitReason
+    ) -> None:
+        """Nobody else keeps a gate on them; where somebody does on others of the app, that is said first."""
+        kept: dict[str, Any] = {what: 3}
+        alone, beside = (App("app", "team", 0.0, (group("app", blocked=n, **kept),), started=True) for n in (3, 4))
+        said = decide(snapshot(alone)).verdicts["app"]
+        assert (said.reason, said.numbers) == (reason, {"count": 3})
+        said = decide(snapshot(beside)).verdicts["app"]
+        assert (said.reason, said.numbers) == (WaitReason.FOREIGN, {"count": 1})
 
     def test_an_app_without_a_queue_is_told_so(self) -> None:
         """Its namespace belongs to none."""

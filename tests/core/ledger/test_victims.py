@@ -134,3 +134,12 @@ def test_between_two_evictions_the_node_was_measured_without_the_first(lives: li
             assert all(end < memory.at for end in ends.values())
             ends[chosen.uid] = now + lives[len(ends)]
             watch = tried(watch, memory, leaves=True)
+
+
+@pytest.mark.parametrize("behind", [0.0, 60.0, 3600.0])
+def test_no_sample_costs_two_tasks_however_far_our_clock_is_behind(behind: float) -> None:
+    """A task was given up by a sample and has left: the next one needs another sample, whatever our clock says."""
+    watch = tried(PressureWatch(since=90 - behind), FULL, leaves=True)
+    watch = observe(watch, 110 - behind, leaving=True)
+    watch = observe(watch, 120 - behind, leaving=False)
+    assert victim(watch, FULL, [task("a"), task("b")]) is None

@@ -86,7 +86,7 @@ def test_reading_the_cache_changes_nothing_there() -> None:
     world.configure("ReservationPool", "pool", queue="default")
     for number in range(12):
         world.create(f"t{number}", app="large" if number else "small")
-    moment = world.cache.advance(world.now, None)
+    moment = world.cache.advance(world.now, None, world.now)
     before = remembered(world.cache)
     first, second = (SnapshotBuilder(world.cache, moment).snapshot() for _ in range(2))
     assert (first.apps, first.pools) == (second.apps, second.pools)

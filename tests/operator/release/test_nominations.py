@@ -8,6 +8,8 @@ from msgspec.structs import replace
 
 from slackwater.resources import Resources
 from slackwater_cluster import names
+from slackwater_cluster.api.session import Answer
+from slackwater_operator.cache.podstate import PodState
 from support.fakes.cluster import enforcing, node
 from support.fakes.loop import Away, running
 from support.fakes.memoryapi import GIB
@@ -316,3 +318,38 @@ def test_the_nodes_of_a_queue_are_looked_up_once_for_all_its_pods() -> None:
     batches = [released, *moved]
     assert moved
     assert all(first.nodes == ("own",) and first.nodes is second.nodes for first, second in batches)
+
+
+def test_who_cannot_be_parked_keeps_the_window_from_nobody() -> None:
+    """Another admission policy refuses the mark: the pods wait outside the window, and parking is tried again later."""
+    world = enforcing(node("a", cpu=16))
+    world.cache.window = 2
+    bad = [world.create(f"bad-{number}", app=f"bad-{number}") for number in range(2)]
+    operator, write, refused = world.operator(), world.write, list[str]()
+
+    async def strict(method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
+        if names.PARKED in (body.get("metadata", {}).get("annotations") or {}):
+            refused.append(path)
+            return Answer(403, b'{"message": "denied"}')
+        return await write(method, path, body, content_type=content_type)
+
+    world.write = strict  # type: ignore[method-assign]
+    operator.step()
+    for pod in bad:
+        world.change(pod.uid, unscheduled="Unschedulable")
+    good = [world.create(f"good-{number}", app=f"good-{number}") for number in range(4)]
+    for _ in range(600):
+        operator.step()
+        for pod in good:
+            if not world.pods[pod.uid].gates and not world.pods[pod.uid].node:
+                world.change(pod.uid, node="a")
+    assert all(world.pods[pod.uid].node for pod in good)
+    assert {world.cache.state_of(world.pods[pod.uid]) for pod in bad} == {PodState.STRANDED}
+    assert 4 <= len(refused) <= 20, "tried again, and ever more seldom"
+    assert operator.said("bad-0").reason == "not-bound"
+    world.write = write  # type: ignore[method-assign]
+    for _ in range(700):
+        operator.step()
+        if all(world.pods[pod.uid].parked for pod in bad):
+            break
+    assert not world.cache.in_flight, "parked as soon as nobody refuses it"

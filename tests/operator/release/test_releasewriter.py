@@ -106,3 +106,27 @@ def test_room_that_cannot_be_given_back_counts_as_silence_of_the_extender() -> N
     operator.take_over()
     assert operator.releaser.grace.since == world.now
     assert operator.releaser.grace.trouble == "connection refused"
+
+
+def test_a_release_whose_answers_were_lost_is_still_looked_after() -> None:
+    """Both answers are lost, the gate is lifted and no node was found: the pod is parked in time, and its room free."""
+    world = enforcing(node("a", cpu=4))
+    pod = world.create("task", app="etl")
+    operator, write = world.operator(), world.write
+
+    async def lossy(method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
+        answer = await write(method, path, body, content_type=content_type)
+        if "spec" in body:
+            world.change(pod.uid, unscheduled="Unschedulable")
+            raise Unavailable("timed out")
+        return answer
+
+    world.write = lossy  # type: ignore[method-assign]
+    operator.step()
+    assert not world.pods[pod.uid].gates
+    assert pod.uid in world.cache.in_flight
+    for _ in range(70):
+        operator.step()
+        if world.pods[pod.uid].parked:
+            break
+    assert world.pods[pod.uid].parked

@@ -1,5 +1,6 @@
 """The gate of each SlackPolicy is turned in its status: open while nobody waits on a half-empty cluster."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -116,3 +117,24 @@ def test_a_write_that_fails_is_tried_again() -> None:
     world.broken = lambda _: False
     watched(loop, world)
     assert turned(world) == [True]
+
+
+def test_policies_may_come_and_go_while_a_gate_is_turned() -> None:
+    """The watch tells of one that is made and of one that is deleted between two writes; the others are turned."""
+    world, loop = made()
+    for name in ("second", "third"):
+        world.configure("SlackPolicy", name, mode="enforce")
+    policies, write = world.cache.governing.policies, world.write
+    for name in policies:
+        world.cache.governing.status["SlackPolicy", name] = {"openGate": True}
+    turned_at = list[str]()
+
+    async def busy(method: str, path: str, body: Any, *, content_type: str = "") -> Any:
+        turned_at.append(path)
+        policies["fourth"] = policies["default"]
+        policies.pop("second", None)
+        return await write(method, path, body, content_type=content_type)
+
+    world.write = busy  # type: ignore[method-assign]
+    asyncio.run(loop.gates.look(None, answered=False))
+    assert len(turned_at) == 2

@@ -20,6 +20,7 @@ from slackwater.resources import Resources
 from slackwater.roles import Role
 from slackwater_cluster import names
 from slackwater_cluster.apps.size import AppSize
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_operator.cache.apps.appstages import AwaitedStages
 from slackwater_operator.cache.apps.appview import AppView
 
@@ -48,6 +49,7 @@ class AppHistory:
     category: Category | None = None  # as of the last round; None where no pool guards its queue
     latest: float | None = None  # when the last of its pods was created
     led: bool = False  # a driver was seen
+    led_well: bool = False  # the last one ended well and is gone: none is waited for until another one comes
     promoted: frozenset[str] = frozenset()  # drivers that were taken for tasks before they owned pods
     driverless: bool = False  # its framework's own object says that there is none
     assembled: bool = False  # a gang: its tasks have all been there, for some have gone
@@ -60,11 +62,18 @@ class AppHistory:
             self._keep(each)
         return self._without_seen_parents(self.called(each))
 
+    def lose(self, pod: PodRecord, role: Role, now: float) -> None:
+        """A pod of it is gone."""
+        self.left = now
+        if role is Role.DRIVER:
+            self.led_well = pod.phase == "Succeeded"
+
     def _keep(self, each: AppView) -> None:
         if not each.promoted <= self.promoted:  # what seemed to be a task is a driver: count anew
             self.most, self.assembled = None, False
         self.promoted |= each.promoted
-        self.led = self.led or each.led
+        if each.led:
+            self.led, self.led_well = True, False
         tasks = [group for group in each.groups if not group.driver]
         self.assembled = self.assembled or any(group.charged or group.finished for group in tasks)
         self.stages.update(group.stage for group in each.groups)
@@ -90,7 +99,9 @@ class AppHistory:
         waiting = [group.role for group in each.groups if group.held]
         if waiting and all(role is Role.UNKNOWN for role in waiting):
             return False
-        return not self.driverless and driver_awaited(seen=self.led, first_task=each.first_task, now=now)
+        if self.driverless or self.led_well:
+            return False
+        return driver_awaited(seen=self.led, first_task=each.first_task, now=now)
 
     def complete(self, each: AppView, now: float) -> bool:
         """Whether a gang that was whole once goes on with what there is: no more of it came for a while."""
@@ -134,6 +145,7 @@ class Recalled(NamedTuple):
 
     large: bool  # it was seen to want more than a small app does
     whole: float | None  # a gang: its tasks have all been there, and the newest of its pods was made then
+    at: float  # when that was written, at the least
 
 
 class AppHistories:
@@ -165,10 +177,10 @@ class AppHistories:
         return seen
 
     def _believe(self, each: AppView) -> None:
-        """What was written counts once all pods are known to be the app's; that a gang was whole, for the same run."""
+        """What was written of the same run counts once all pods are known to be the app's."""
         if each.settled and (said := self._recalled.pop(each.id, None)) is not None:
             known = self.of(each.id)
-            known.was_large |= said.large
+            known.was_large |= said.large and each.began <= said.at
             known.assembled |= said.whole is not None and each.began <= said.whole
 
     def follow(self, each: AppView) -> bool:

@@ -89,7 +89,8 @@ class AppView:
     def over(self) -> bool:
         """Whether nothing of it waits or runs."""
         counts = self.counts
-        return not (counts.held or counts.blocked or counts.released or counts.parked or counts.bound or counts.foreign)
+        held = counts.held or counts.blocked or counts.parked
+        return not (held or counts.released or counts.stranded or counts.bound or counts.foreign)
 
 
 def app_view(

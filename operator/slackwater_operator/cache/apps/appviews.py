@@ -73,7 +73,7 @@ class AppViews(Mapping[str, AppView]):
     def lose(self, pod: PodRecord, now: float) -> None:
         """A pod is gone; the index still knows it."""
         if (member := self._index.member(pod.uid)) is not None:
-            self.histories.of(app_id(pod.namespace, member.app)).left = now
+            self.histories.of(app_id(pod.namespace, member.app)).lose(pod, role_of(pod, member), now)
         watching.gone(self.phases, pod, now)
 
     def _window(self, namespace: str) -> Window:

@@ -24,6 +24,7 @@ class PodCounts:
     blocked: int = 0
     released: int = 0
     parked: int = 0
+    stranded: int = 0
     bound: int = 0
     done: int = 0
     foreign: int = 0
@@ -54,7 +55,7 @@ class GroupTally:
             self.held.setdefault(pod.record.native, []).append((pod.record.created, pod.record.name, pod.uid))
         elif where is PodState.BOUND and self.role is Role.DRIVER:
             self.seats.append(pod.record.node)
-        elif where in (PodState.FOREIGN, PodState.RELEASED):
+        elif where in (PodState.FOREIGN, PodState.RELEASED, PodState.STRANDED):
             if nominated and self.role is Role.DRIVER:
                 self.seats.append(nominated)
             self.pending.append((pod.record.created, pod.record.name, pod.uid))
@@ -66,12 +67,15 @@ class GroupTally:
         """
         natives = sorted(self.held, key=lambda each: min(self.held[each])) or [self.native]
         key = f"{self.role.value}/{self.stage}/{number}"
+        elsewhere, stranded = self.counts.get(PodState.FOREIGN, 0), self.counts.get(PodState.STRANDED, 0)
         first = replace(
             self._waiting(key, natives[0]),
             released=self.counts.get(PodState.RELEASED, 0),
             running=self.counts.get(PodState.BOUND, 0),
             finished=self.counts.get(PodState.DONE, 0),
-            blocked=self.counts.get(PodState.BLOCKED, 0) + self.counts.get(PodState.FOREIGN, 0),
+            blocked=self.counts.get(PodState.BLOCKED, 0) + elsewhere + stranded,
+            elsewhere=elsewhere,
+            stranded=stranded,
             seats=tuple(sorted(self.seats)),
             growing=tuple(uid for _, _, uid in sorted(self.growing)),
         )

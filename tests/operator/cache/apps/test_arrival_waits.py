@@ -13,6 +13,7 @@ from support.fakes.cluster import World, enforcing, node, owned
 # -- drivers that never come ------------------------------------------------------------------------------------------
 
 WORKER = {"training.kubeflow.org/job-name": "fit", "training.kubeflow.org/job-role": "worker"}
+FIT = {"training.kubeflow.org/job-name": "fit"}
 OWNED = owned("PyTorchJob", "fit", group="kubeflow.org")
 
 
@@ -24,6 +25,23 @@ def worker(world: World, name: str) -> PodRecord:
 def running(world: World) -> set[str]:
     """The names of pods that run."""
     return {pod.name for pod in world.pods.values() if pod.node and not pod.done}
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_driver_that_ended_well_and_was_deleted_is_not_waited_for(phase: str) -> None:
+    """Its work is done; one that failed is made anew, and tasks wait for it as long as the app lives."""
+    world = enforcing(node("a"))
+    driver = world.create("driver", app="fit", labels=FIT, role=names.DRIVER)
+    operator = world.operator()
+    play(world, operator, 10)
+    first = world.create("first", app="fit", labels=FIT)
+    play(world, operator, 10)
+    assert world.pods[first.uid].node
+    world.finish(driver.uid, phase=phase)
+    world.delete(world.pods[driver.uid])
+    world.create("second", app="fit", labels=FIT)
+    play(world, operator, 60)
+    assert ("second" in running(world)) is (phase == "Succeeded")
 
 
 def test_workers_without_a_driver_go_after_the_grace_period() -> None:
