@@ -114,7 +114,7 @@ def schema() -> Schema:
             **{"global": FREE},
             image=image(),
             imagePullSecrets=LIST,
-            runAsUser={"type": ["integer", "null"], "minimum": 1},
+            runAsUser={"type": ["integer", "string", "null"], "minimum": 1, "pattern": "^cluster$"},
             clusterDomain=TEXT,
             prometheus=prometheus(),
             **{name: custom(plural) for name, plural in CUSTOM.items()},

@@ -152,15 +152,18 @@ https://{{ include "slackwater.extenderHost" . }}:{{ .Values.extender.port }}
 {{/* Values that the release before this one did not know get their defaults: `helm upgrade --reuse-values` reads no new ones. Every
      template calls this first, because helm renders them in any order. */}}
 {{- define "slackwater.additions" -}}
+{{- if and (kindIs "invalid" .Values.runAsUser) (.Capabilities.APIVersions.Has "security.openshift.io/v1") }}
+{{- $_ := set .Values "runAsUser" "cluster" }}
+{{- end }}
 {{- include "slackwater.fill" (dict "values" .Values "defaults" (.Files.Get "files/additions.yaml" | fromYaml)) }}
 {{- end }}
 
-{{/* Sets what is absent and keeps what is there, be it empty or false. `merge` would take these for absent. What is missing of resources is
+{{/* Sets what is absent (or null, which nothing takes away where no default is) and keeps what is there, be it empty or false. `merge` would take these for absent. What is missing of resources is
      filled in where values beside them are missing, too: otherwise somebody took it away with null. */}}
 {{- define "slackwater.fill" -}}
 {{- $new := false }}
 {{- range $name, $default := .defaults }}
-{{- if not (hasKey $.values $name) }}{{ $new = true }}{{ $_ := set $.values $name $default }}{{ end }}
+{{- if kindIs "invalid" (index $.values $name) }}{{ $new = true }}{{ $_ := set $.values $name $default }}{{ end }}
 {{- end }}
 {{- range $name, $default := .defaults }}
 {{- if and (or $new (ne $name "resources")) (kindIs "map" $default) (kindIs "map" (index $.values $name)) }}
