@@ -40,7 +40,7 @@ labels:
 
 {{- define "slackwater.imageOf" -}}
 {{- $name := .image.repository }}
-{{- if .image.registry }}{{ $name = printf "%s/%s" .image.registry .image.repository }}{{ end }}
+{{- if .image.registry }}{{ $name = printf "%s/%s" (trimSuffix "/" .image.registry) .image.repository }}{{ end }}
 {{- if .image.digest }}{{ printf "%s@%s" $name .image.digest }}{{ else }}{{ printf "%s:%s" $name .tag }}{{ end }}
 {{- end }}
 
@@ -197,13 +197,14 @@ https://{{ include "slackwater.extenderHost" . }}:{{ .Values.extender.port }}
 {{- toYaml $access }}
 {{- end }}
 
-{{/* Values that the release before this one did not know get their defaults: `helm upgrade --reuse-values` reads no new ones. Every
-     template calls this first, because helm renders them in any order. */}}
+{{/* Values that the release before this one did not know get their defaults: `helm upgrade --reuse-values` reads no new ones. Then
+     what cannot work is refused. Every template calls this first, because helm renders them in any order. */}}
 {{- define "slackwater.additions" -}}
 {{- if and (kindIs "invalid" .Values.runAsUser) (.Capabilities.APIVersions.Has "security.openshift.io/v1") }}
 {{- $_ := set .Values "runAsUser" "cluster" }}
 {{- end }}
 {{- include "slackwater.fill" (dict "values" .Values "defaults" (.Files.Get "files/additions.yaml" | fromYaml)) }}
+{{- include "slackwater.refusals" . }}
 {{- end }}
 
 {{/* Sets what is absent (or null, which nothing takes away where no default is) and keeps what is there, be it empty or false. `merge` would take these for absent. What is missing of resources is
