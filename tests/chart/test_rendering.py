@@ -373,3 +373,13 @@ def test_a_missing_watchdog_is_told_where_there_should_be_one(options: str, watc
     told = {rule["alert"] for rule in rules}
     assert ("SlackwaterWatchdogAbsent" in told) == watched
     assert {"SlackwaterOperatorWithoutLeader", "SlackwaterErrors"} < told
+
+
+@pytest.mark.parametrize(("token", "scraped"), [("", False), ("scheduler-metrics", True)])
+def test_the_scheduler_is_scraped_where_there_is_a_token_for_it(token: str, scraped: bool) -> None:
+    """Without one it answers 403."""
+    option = f"--set=monitoring.serviceMonitor.enabled=true,monitoring.serviceMonitor.schedulerTokenSecret={token}"
+    found = [each["spec"] for each in objects(NEWEST, option) if each["kind"] == "PodMonitor"]
+    tokens = [end["authorization"] for spec in found for end in spec["podMetricsEndpoints"] if "authorization" in end]
+    assert tokens == ([{"credentials": {"name": token, "key": "token"}}] if scraped else [])
+    assert len(found) == 1 + scraped  # beside the operator's
