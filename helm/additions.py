@@ -17,6 +17,7 @@ TARGET = CHART / "files" / "additions.yaml"
 # A section that is new as a whole is named once.
 PATHS = (
     "hooks.leave.checkOwner",
+    "listenAddress",
     "policies",
     "prometheus.jobs",
     "prometheus.matchers",

@@ -126,6 +126,7 @@ def schema() -> Schema:
             image=image(),
             imagePullSecrets=PULL_SECRETS,
             runAsUser={"type": ["integer", "string", "null"], "minimum": 1, "pattern": "^cluster$"},
+            listenAddress={"type": "string", "minLength": 1},
             clusterDomain={"type": "string", "minLength": 1},
             prometheus=prometheus(),
             **{name: custom(plural) for name, plural in CUSTOM.items()},

@@ -89,6 +89,11 @@ https://{{ include "slackwater.extenderHost" . }}:{{ .Values.extender.port }}
 {{- if ne (include "slackwater.admission" .) "off" }}true{{ end }}
 {{- end }}
 
+{{/* Where the watchdog runs; the release's own namespace where there is none. */}}
+{{- define "slackwater.watchdogNamespace" -}}
+{{- ternary .Values.watchdog.namespace .Release.Namespace .Values.watchdog.enabled }}
+{{- end }}
+
 {{/* Whether a SlackPolicy that the chart writes gates and shrinks pods. */}}
 {{- define "slackwater.enforces" -}}
 {{- range prepend (.Values.policies | default dict | values) .Values.policy }}
