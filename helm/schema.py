@@ -258,7 +258,7 @@ def kept(part: Schema, defaults: Mapping[str, Any], filled: Mapping[str, Any]) -
         if not missed or default == filled.get(name):
             continue
         required.append(name)
-        if section:
+        if section and isinstance(default, dict):
             found[name] = kept(found[name], default, filled.get(name, {}))
     return {**part, "properties": found, **({"required": required} if required else {})}
 
