@@ -152,7 +152,8 @@ crds: $(STAMP) ## write the chart's custom resources and admission policies anew
 	@$(BIN)/python -m slackwater_cluster.customresources helm/slackwater/crds
 	@$(BIN)/python -m slackwater_cluster.policies helm/slackwater/files
 
-chart: crds ## write the chart's generated parts anew: schema, page of values, dashboards
+chart: crds ## write the chart's generated parts anew: additions, schema, page of values, dashboards
+	@$(BIN)/python helm/additions.py
 	@$(BIN)/python helm/schema.py
 	@$(BIN)/python helm/reference.py
 	@$(BIN)/python helm/dashboards.py

@@ -14,12 +14,14 @@ import yaml
 
 CHART = Path(__file__).parent / "slackwater"
 TARGET = CHART / "files" / "additions.yaml"
-# A section that is new as a whole is named once. Not here: runAsUser, whose absence means that the cluster chooses.
+# A section that is new as a whole is named once.
 PATHS = (
     "hooks.leave.checkOwner",
+    "listenAddress",
     "policies",
     "prometheus.jobs",
     "prometheus.matchers",
+    "runAsUser",
     "tls.existing.webhookAuthority",
     "tls.existing.webhookSecret",
     "watchdog",

@@ -8,6 +8,7 @@ written down below.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,16 @@ FLAG: Schema = {"type": "boolean"}
 FREE: Schema = {"type": "object"}
 LIST: Schema = {"type": "array"}
 LABELS: Schema = {"type": "object", "additionalProperties": {"type": "string"}}
+# A name of a namespace, which is also what a label's value can be; and a name of any other object.
+NAME: Schema = {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"}
+LONG_NAME: Schema = {"type": "string", "pattern": "^[a-z0-9]([-.a-z0-9]{0,200}[a-z0-9])?$"}
 PORT: Schema = {"type": "integer", "minimum": 1, "maximum": 65535}
 DURATION: Schema = {"type": "string", "pattern": "^([0-9]+(ms|s|m|h))+$"}
 SECONDS: Schema = {"type": "integer", "minimum": 0}
 REPLICAS: Schema = {"type": "integer", "minimum": 1, "maximum": 9}
 # Settings of the extender go to a file, whose unknown names it refuses itself; they are snake_case.
+# Null would become a text.
+SETTING: Schema = {"type": ["string", "number", "boolean", "object", "array"]}
 SETTINGS: Schema = {"type": "object", "propertyNames": {"pattern": "^[a-z][a-z0-9_]*$"}}
 
 
@@ -43,7 +49,12 @@ def fields(**properties: Schema) -> Schema:
 
 def variables(settings: type[BaseSettings]) -> Schema:
     """Settings that go to a program's environment, where a name that it does not know would be ignored in silence."""
-    return fields(**{name: {} for name in settings.model_fields})
+    return fields(**dict.fromkeys(settings.model_fields, SETTING))
+
+
+def by_name(name: Schema, each: Schema) -> Schema:
+    """Things of one kind, each under its name."""
+    return {"type": "object", "propertyNames": name, "additionalProperties": each}
 
 
 def choice(*values: str) -> Schema:
@@ -113,32 +124,28 @@ def schema() -> Schema:
             # helm hands this one to every chart.
             **{"global": FREE},
             image=image(),
-            imagePullSecrets=LIST,
-            runAsUser={"type": ["integer", "null"], "minimum": 1},
-            clusterDomain=TEXT,
+            imagePullSecrets=PULL_SECRETS,
+            runAsUser={"type": ["integer", "string", "null"], "minimum": 1, "pattern": "^cluster$"},
+            listenAddress={"type": "string", "minLength": 1},
+            clusterDomain={"type": "string", "minLength": 1},
             prometheus=prometheus(),
             **{name: custom(plural) for name, plural in CUSTOM.items()},
-            # Names that the value of a namespace's label can be.
-            policies={
-                "type": "object",
-                "propertyNames": {"pattern": "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"},
-                "additionalProperties": custom("slackpolicies"),
-            },
+            policies=by_name(NAME, custom("slackpolicies")),
             admission=fields(mutating=choice("auto", "policy", "webhook", "on", "off"), guard=FLAG),
             extender=component(host=TEXT, port=PORT, logLevel=LEVEL, settings=SETTINGS, extraEnv=LIST),
             operator=operator(),
             scheduler=scheduler(),
             watchdog=component(
                 enabled=FLAG,
-                namespace=TEXT,
-                imagePullSecrets=LIST,
+                namespace=NAME,
+                imagePullSecrets=PULL_SECRETS,
                 patience={"type": "number", "minimum": 1},
                 rate={"type": "number", "exclusiveMinimum": 0, "maximum": 1000},
             ),
             webhook=component(replicas=REPLICAS, port=PORT),
             monitor=component(enabled=FLAG, port=PORT, settings=variables(MonitorSettings), extraEnv=LIST),
             tls=tls(),
-            priorityClasses=fields(create=FLAG, batch={"type": "object", "additionalProperties": PRIORITY}),
+            priorityClasses=fields(create=FLAG, batch=by_name(LONG_NAME, PRIORITY)),
             networkPolicy=fields(enabled=FLAG, prometheus=LIST, apiServer=LIST, extraIngress=LIST),
             podDisruptionBudget=fields(enabled=FLAG),
             monitoring=monitoring(),
@@ -147,6 +154,7 @@ def schema() -> Schema:
     }
 
 
+PULL_SECRETS = {"type": "array", "items": {**fields(name={"type": "string", "minLength": 1}), "required": ["name"]}}
 MATCHERS = {
     "type": "object",
     "propertyNames": {"pattern": "^[a-zA-Z_][a-zA-Z0-9_]*$"},
@@ -236,9 +244,31 @@ def hooks() -> Schema:
     )
 
 
+# What may be taken away with null as a whole: whoever reads it does without.
+SPARED = ("resources", "spec")
+
+
+def kept(part: Schema, defaults: Mapping[str, Any], filled: Mapping[str, Any]) -> Schema:
+    """The same, but null takes no section and no default away that a template would miss, and does not fill in."""
+    found = dict(part["properties"])
+    required = []
+    for name, default in defaults.items():
+        section = "properties" in found[name] and name not in SPARED
+        missed = default not in ("", {}, []) and (section or not isinstance(default, dict | list))
+        if not missed or default == filled.get(name):
+            continue
+        required.append(name)
+        if section and isinstance(default, dict):
+            found[name] = kept(found[name], default, filled.get(name, {}))
+    return {**part, "properties": found, **({"required": required} if required else {})}
+
+
 def text() -> str:
     """The file's content."""
-    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+    defaults, filled = (
+        yaml.safe_load((CHART / name).read_text(encoding="utf-8")) for name in ("values.yaml", "files/additions.yaml")
+    )
+    return json.dumps(kept(schema(), defaults, filled), indent=2, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":

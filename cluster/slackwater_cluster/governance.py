@@ -24,9 +24,11 @@ UNWRITTEN = SlackPolicySpec()  # every default; its mode is observe, so nothing 
 EXEMPT = ("kube-system", "kube-public", "kube-node-lease")
 
 
-def exempt(own_namespace: str = names.SYSTEM_NAMESPACE) -> tuple[str, ...]:
-    """Every namespace that is never managed: the cluster's own, and the one Slackwater runs in."""
-    return (*EXEMPT, own_namespace)
+def exempt(
+    own_namespace: str = names.SYSTEM_NAMESPACE, watchdog_namespace: str = names.WATCHDOG_HOME
+) -> tuple[str, ...]:
+    """Every namespace that is never managed: the cluster's own, and those that Slackwater and its watchdog run in."""
+    return tuple(dict.fromkeys((*EXEMPT, own_namespace, watchdog_namespace)))
 
 
 def first_pools(pools: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -45,7 +47,9 @@ def role_rules(policy: SlackPolicySpec) -> tuple[RoleRule, ...]:
 class Governance:
     """Namespaces, policies, queues and pools as they were last written. A broken one leaves the last good one."""
 
-    def __init__(self, own_namespace: str = names.SYSTEM_NAMESPACE) -> None:
+    def __init__(
+        self, own_namespace: str = names.SYSTEM_NAMESPACE, watchdog_namespace: str = names.WATCHDOG_HOME
+    ) -> None:
         self.namespaces: dict[str, NamespaceRecord] = {}
         self._managed: set[str] = set()  # names of those that opted in; asked for each pod, several times
         self.policies: dict[str, SlackPolicySpec] = {}
@@ -54,7 +58,7 @@ class Governance:
         self.status: dict[tuple[str, str], Mapping[str, object]] = {}  # by kind and name
         self.paused: dict[str, str] = {}  # queues by annotation: "true" or "drain"
         self.broken: dict[tuple[str, str], str] = {}
-        self._exempt = exempt(own_namespace)
+        self._exempt = exempt(own_namespace, watchdog_namespace)
         self._renew()
 
     def set_namespaces(self, records: Iterable[NamespaceRecord]) -> list[str]:

@@ -54,6 +54,7 @@ SEALED: Final = (DECLARED_CPU, DECLARED_MEMORY, ADMITTED_ROLE, SHRUNK)
 CONTROL_PRIORITY: Final = "slackwater-control"
 DEFAULT_POLICY: Final = "default"
 SYSTEM_NAMESPACE: Final = "slackwater-system"
+WATCHDOG_HOME: Final = "kube-system"  # the namespace of the watchdog, unless the chart is told another
 API_VERSION: Final = f"{GROUP}/{VERSION}"
 EXTENDER_PORT: Final = 8480  # where the extender listens and the operator asks; the chart's default, too
 

@@ -18,6 +18,16 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def bare(host: str) -> str:
+    """A host as sockets take it: an IPv6 address without brackets."""
+    return host.strip("[]")
+
+
+def address(host: str, port: int) -> str:
+    """Host and port in one text; an IPv6 address needs brackets there."""
+    return f"[{bare(host)}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def program(name: str, *, nested: str | None = None) -> SettingsConfigDict:
     """Flags in kebab case, and SLACKWATER_NAME_… in the environment.
 

@@ -8,6 +8,8 @@ from typing import Any
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped] # gunicorn has no types
 from gunicorn.glogging import Logger  # type: ignore[import-untyped] # gunicorn has no types
 
+from slackwater_cluster.settings import address
+
 
 class GunicornLogs(Logger):  # type: ignore[misc] # its base has no types
     """Gunicorn's own lines, sent the way of all others."""
@@ -24,7 +26,7 @@ class OneProcess(BaseApplication):  # type: ignore[misc] # its base has no types
 
     def __init__(self, host: str, port: int, threads: int, options: Mapping[str, Any]) -> None:
         self._options: dict[str, Any] = {
-            "bind": f"{host}:{port}",
+            "bind": address(host, port),
             "workers": 1,
             "threads": threads,
             "accesslog": None,

@@ -125,6 +125,9 @@ class Decisions(Section):
         default=(names.SCHEDULER,), description="Scheduler names whose pods are ours; others pass untouched."
     )
     own_namespace: str = Field(default=names.SYSTEM_NAMESPACE, description="Pods of this namespace pass untouched.")
+    watchdog_namespace: str = Field(
+        default=names.WATCHDOG_HOME, description="Pods of this one, too: the watchdog runs there."
+    )
     expiry: float = Field(
         default=75,
         gt=0,

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from slackwater_cluster.extras import part
-from slackwater_cluster.settings import last_word
+from slackwater_cluster.settings import address, bare, last_word
 from slackwater_operator.settings import Settings, load
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def run() -> None:
     configure(settings.log_level, settings.log_format)
     program = Program(settings)
     if settings.metrics_port:
-        start_http_server(settings.metrics_port, settings.host, registry=program.metrics.registry)
+        start_http_server(settings.metrics_port, bare(settings.host), registry=program.metrics.registry)
     asyncio.run(serve(program, settings))
     sys.exit(1 if program.trouble else 0)
 
@@ -44,7 +44,7 @@ async def serve(program: Program, settings: Settings) -> None:
     from slackwater_operator.lifecycle import registry  # noqa: PLC0415
 
     stop = asyncio.Event()
-    health = f"http://{settings.host}:{settings.health_port}/healthz" if settings.health_port else None
+    health = f"http://{address(settings.host, settings.health_port)}/healthz" if settings.health_port else None
     await kopf.operator(
         registry=registry(program, settings, stop),
         identity=identity(settings),  # type: ignore[arg-type]  # kopf keeps its name for this string to itself

@@ -59,7 +59,8 @@ class Program:
     metrics: Metrics = field(default_factory=Metrics)
 
     def __post_init__(self) -> None:
-        self.cache = OperatorCache(Governance(self.settings.namespace), window=self.settings.window, ask_sizes=True)
+        governance = Governance(self.settings.namespace, self.settings.watchdog_namespace)
+        self.cache = OperatorCache(governance, window=self.settings.window, ask_sizes=True)
         self.cycle: ReleaseLoop | None = None
         self.leads_since = 0.0
         self.clock = SteadyClock()

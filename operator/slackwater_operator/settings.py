@@ -20,6 +20,7 @@ class Settings(BaseSettings):
 
     kubeconfig: Path | None = Field(default=None, description="None: the pod's service account, else ~/.kube/config.")
     namespace: str = Field(default=names.SYSTEM_NAMESPACE, description="Where Lease and framework ConfigMaps live.")
+    watchdog_namespace: str = Field(default=names.WATCHDOG_HOME, description="Where the watchdog runs; never managed.")
     identity: str = Field(default="", description="Name under which this replica leads; its host name by default.")
 
     extender_url: str = Field(

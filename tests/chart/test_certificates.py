@@ -6,8 +6,10 @@ helm finds the Secrets of the release before by asking the API server; here one 
 from __future__ import annotations
 
 import base64
+import re
 import ssl
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -169,6 +171,61 @@ def test_secrets_of_an_earlier_chart_are_kept_where_their_names_fit(
     assert same == [keeps] * len(names)
     install(cluster, found)
     assert data(upgraded(tmp_path, value)) == data(found)
+
+
+def grow_old(cluster: Cluster, days: int) -> None:
+    """Let the certificates that are there have been made that many days before; nobody checks who signed them."""
+    for secret in kept(cluster).values():
+        body = ssl.PEM_cert_to_DER_cert(base64.b64decode(secret["data"]["tls.crt"]).decode())
+        body = re.sub(rb"(?:\x17\x0d|\x18\x0f)\d+Z", lambda found: earlier(found[0], days), body)
+        secret["data"]["tls.crt"] = base64.b64encode(ssl.DER_cert_to_PEM_cert(body).encode()).decode()
+
+
+def earlier(date: bytes, days: int) -> bytes:
+    """The date of a certificate, that many days before."""
+    form = "%y%m%d%H%M%SZ" if date[1] == 13 else "%Y%m%d%H%M%SZ"
+    then = datetime.strptime(date[2:].decode(), form) - timedelta(days=days)  # noqa: DTZ007 - a date that stays itself
+    return date[:2] + then.strftime(form).encode()
+
+
+@pytest.mark.parametrize(
+    ("life", "age", "keeps"),
+    [(3650, 3000, True), (3650, 3300, False), (3650, 4000, False), (36500, 3300, True), (90, 85, False)],
+    ids=["in its life", "in the last tenth", "ended", "until after 2050", "short"],
+)
+def test_certificates_whose_end_is_near_are_made_anew(
+    cluster: Cluster, life: int, age: int, keeps: bool, tmp_path: Path
+) -> None:
+    """In the last tenth of their life; their pods restart with them, once."""
+    value = f"tls.days={life}"
+    installed = objects(NEWEST, ENFORCED, f"--set={value}")
+    install(cluster, installed)
+    grow_old(cluster, age)
+    found = upgraded(tmp_path, value)
+    assert [data(found)[name] == kept(cluster)[name]["data"] for name in SECRETS] == [keeps] * 3
+    before, after = marks(installed), marks(found)
+    assert [after[name] == before[name] for name in before] == [keeps] * len(before)
+    install(cluster, found)
+    again = upgraded(tmp_path, value)
+    assert (data(again), marks(again)) == (data(found), after)
+
+
+@pytest.mark.parametrize("missing", ["mark", "data", "ca.crt", "tls.key"])
+def test_secrets_that_somebody_else_made_or_emptied_are_not_kept(
+    cluster: Cluster, missing: str, tmp_path: Path
+) -> None:
+    """Cert-manager's carry no mark of ours; without its authority a pair proves nothing to anybody."""
+    for secret in kept(cluster).values():
+        if missing == "mark":
+            del secret["metadata"]["annotations"][MARK]
+        elif missing == "data":
+            del secret["data"]
+        else:
+            del secret["data"][missing]
+    found = data(upgraded(tmp_path))
+    for name, secret in kept(cluster).items():
+        assert set(found[name]) == {"ca.crt", "tls.crt", "tls.key"}
+        assert found[name]["tls.crt"] != secret.get("data", {}).get("tls.crt")
 
 
 def test_every_program_that_reads_them_restarts_with_them() -> None:

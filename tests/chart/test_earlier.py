@@ -20,8 +20,8 @@ import yaml
 from support.lab.chart import CHART, EARLIER, call, objects
 
 NEWEST = "1.37.1"
-# Defaults that changed on purpose, as the earlier release would say them; and one whose absence has a meaning.
-CHANGED = "--set=scheduler.extender.ignorable=true,scheduler.percentageOfNodesToScore=10,runAsUser=65532"
+# Defaults that changed on purpose, as the earlier release would say them.
+CHANGED = "--set=scheduler.extender.ignorable=true,scheduler.percentageOfNodesToScore=10"
 KINDS = ("admissionqueues", "reservationpools", "slackpolicies", "trackedapps")
 
 Object = dict[str, Any]
@@ -120,7 +120,7 @@ def test_every_value_that_is_new_has_its_default_where_templates_find_it(earlier
     """A path that is missing in helm/additions.py would be a nil pointer in somebody's upgrade."""
     before = read(earlier / "values.yaml")
     known = set(fresh(before, read(CHART / "files" / "additions.yaml")))
-    assert set(fresh(before, read(CHART / "values.yaml"))) == {*known, "runAsUser"}
+    assert set(fresh(before, read(CHART / "values.yaml"))) == known
 
 
 def fresh(before: Object, after: Object, path: tuple[str, ...] = ()) -> Iterator[str]:

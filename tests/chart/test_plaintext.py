@@ -45,6 +45,7 @@ def test_names_that_look_like_numbers_stay_names(switch: str, release: str, name
     assert settings["leaderElection"]["resourceNamespace"] == namespace
     own = yaml.safe_load(named(found, "ConfigMap", "slackwater-extender")["data"]["extender.yaml"])
     assert own["decisions"]["own_namespace"] == namespace
+    assert own["decisions"]["watchdog_namespace"] == "kube-system"
 
 
 @pytest.fixture(scope="module")

@@ -122,11 +122,22 @@ def test_lint_finds_nothing(name: str) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_the_cluster_may_choose_the_user() -> None:
+@pytest.mark.parametrize(
+    "options",
+    [("--set=runAsUser=cluster",), ("--set=runAsUser=null", "--api-versions=security.openshift.io/v1")],
+    ids=["asked for", "no user said to OpenShift"],
+)
+def test_the_cluster_may_choose_the_user(options: tuple[str, ...]) -> None:
     """OpenShift gives each namespace ids of its own and refuses others."""
-    for who, spec in pod_specs(objects(NEWEST, *ALL["everything"], "--set", "runAsUser=null")).items():
+    for who, spec in pod_specs(objects(NEWEST, *ALL["everything"], *options)).items():
         assert spec["securityContext"]["runAsNonRoot"] is True, who
         assert not {"runAsUser", "runAsGroup", "fsGroup"} & set(spec["securityContext"]), who
+
+
+def test_without_a_user_said_pods_have_the_images_own_elsewhere() -> None:
+    """Else Secrets would belong to root alone, and the scheduler's image, which names no user, would not start."""
+    for who, spec in pod_specs(objects(NEWEST, *ALL["everything"], "--set=runAsUser=null")).items():
+        assert {spec["securityContext"].get(key) for key in ("runAsUser", "runAsGroup", "fsGroup")} == {65532}, who
 
 
 @pytest.mark.parametrize("name", ["everything", "kind", "webhook"])
@@ -362,3 +373,13 @@ def test_a_missing_watchdog_is_told_where_there_should_be_one(options: str, watc
     told = {rule["alert"] for rule in rules}
     assert ("SlackwaterWatchdogAbsent" in told) == watched
     assert {"SlackwaterOperatorWithoutLeader", "SlackwaterErrors"} < told
+
+
+@pytest.mark.parametrize(("token", "scraped"), [("", False), ("scheduler-metrics", True)])
+def test_the_scheduler_is_scraped_where_there_is_a_token_for_it(token: str, scraped: bool) -> None:
+    """Without one it answers 403."""
+    option = f"--set=monitoring.serviceMonitor.enabled=true,monitoring.serviceMonitor.schedulerTokenSecret={token}"
+    found = [each["spec"] for each in objects(NEWEST, option) if each["kind"] == "PodMonitor"]
+    tokens = [end["authorization"] for spec in found for end in spec["podMetricsEndpoints"] if "authorization" in end]
+    assert tokens == ([{"credentials": {"name": token, "key": "token"}}] if scraped else [])
+    assert len(found) == 1 + scraped  # beside the operator's

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from slackwater_cluster import names
 from slackwater_cluster.governance import IMPLICIT, Governance
-from slackwater_cluster.objects.records import CustomRecord
+from slackwater_cluster.objects.records import CustomRecord, NamespaceRecord
 from slackwater_operator.cache.snapshot import take_snapshot
 from support.fakes.cluster import World, enforcing, node, owned
 
@@ -170,3 +170,11 @@ def test_a_daemon_is_a_pod_that_our_admission_left_alone(written: dict[str, obje
     world.change(pod.uid, owners=(owned("DaemonSet", "agent", group="apps"),), annotations={}, gates=())
     world.change(pod.uid, **written)
     assert world.cache.governing.manages(world.pods[pod.uid]) is ours
+
+
+def test_the_watchdogs_namespace_is_never_managed() -> None:
+    """Wherever the chart puts it, and whatever that namespace's labels say: as the admission policies have it."""
+    governance = Governance("slackwater-system", "rescue")
+    every = ("kube-system", "slackwater-system", "rescue", "team")
+    governance.set_namespaces(NamespaceRecord(name=name, labels={names.MANAGED: "true"}) for name in every)
+    assert governance.managed_namespaces() == ["team"]

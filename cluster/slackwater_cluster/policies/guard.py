@@ -116,7 +116,7 @@ def _creations() -> Manifest:
     Here the others are refused: those that are never written to, and all of them while the dead-man switch is off.
     """
     annotations = "object.metadata.?annotations.orValue({})"
-    inside = f"!(request.namespace in {cel.listed((*exempt(), WATCHDOG_NAMESPACE))})"
+    inside = f"!(request.namespace in {cel.listed(exempt(watchdog_namespace=WATCHDOG_NAMESPACE))})"
     written = " && ".join(f"({text})" for text in (inside, *written_conditions().values(), somebody_leads()))
     return _policy(
         "slackwater-guard-creations",

@@ -121,7 +121,7 @@ def match() -> Manifest:
 
     Nor in the watchdog's: it must start, or start anew elsewhere, while nobody is there to lift a gate.
     """
-    never = [*exempt(), WATCHDOG_NAMESPACE]
+    never = list(exempt(watchdog_namespace=WATCHDOG_NAMESPACE))
     return {
         "namespaceSelector": {
             "matchExpressions": [

@@ -56,7 +56,7 @@ class ClusterCache:
     lock: PriorityLock = field(default_factory=PriorityLock)
 
     def __post_init__(self) -> None:
-        self.governance = Governance(self.settings.own_namespace)
+        self.governance = Governance(self.settings.own_namespace, self.settings.watchdog_namespace)
         self.guard = Guard(self.governance)
         self.frameworks = ExtendedTable()
         self.index = PodIndex(self.governance)

@@ -40,7 +40,7 @@ labels:
 
 {{- define "slackwater.imageOf" -}}
 {{- $name := .image.repository }}
-{{- if .image.registry }}{{ $name = printf "%s/%s" .image.registry .image.repository }}{{ end }}
+{{- if .image.registry }}{{ $name = printf "%s/%s" (trimSuffix "/" .image.registry) .image.repository }}{{ end }}
 {{- if .image.digest }}{{ printf "%s@%s" $name .image.digest }}{{ else }}{{ printf "%s:%s" $name .tag }}{{ end }}
 {{- end }}
 
@@ -89,6 +89,11 @@ https://{{ include "slackwater.extenderHost" . }}:{{ .Values.extender.port }}
 {{- if ne (include "slackwater.admission" .) "off" }}true{{ end }}
 {{- end }}
 
+{{/* Where the watchdog runs; the release's own namespace where there is none. */}}
+{{- define "slackwater.watchdogNamespace" -}}
+{{- ternary .Values.watchdog.namespace .Release.Namespace .Values.watchdog.enabled }}
+{{- end }}
+
 {{/* Whether a SlackPolicy that the chart writes gates and shrinks pods. */}}
 {{- define "slackwater.enforces" -}}
 {{- range prepend (.Values.policies | default dict | values) .Values.policy }}
@@ -124,15 +129,63 @@ https://{{ include "slackwater.extenderHost" . }}:{{ .Values.extender.port }}
 {{- list $from (include "slackwater.scalar" .Values.tls.renew) .Values.tls.clientName .Values.clusterDomain .Release.Namespace | toJson | sha256sum | trunc 16 }}
 {{- end }}
 
-{{/* Whether a Secret of mode helm fits these values. Earlier charts wrote tls.renew itself as the mark: there the certificate is asked for its
-     name, which stands in it as the tag of a DNS name, a length and plain text. Call with context, secret and name. */}}
+{{/* Whether a Secret of mode helm is whole, fits these values and is not near its end. Without a mark it is somebody else's. Earlier charts
+     wrote tls.renew itself as the mark: there the certificate is asked for its name, which stands in it as the tag of a DNS name, a length and
+     plain text. Call with context, secret and name. */}}
 {{- define "slackwater.tlsFits" -}}
-{{- if .secret }}
-{{- $mark := dig "metadata" "annotations" "slackwater.io/tls-renewal" "" .secret }}
-{{- $body := index .secret.data "tls.crt" | default "" | b64dec }}
-{{- $body = regexReplaceAll "-----[^-]+-----|\\s" $body "" | b64dec }}
+{{- $data := dig "data" dict (.secret | default dict) }}
+{{- $notes := dig "metadata" "annotations" dict (.secret | default dict) }}
+{{- if and (index $data "tls.crt") (index $data "tls.key") (index $data "ca.crt") (hasKey $notes "slackwater.io/tls-renewal") }}
+{{- $mark := index $notes "slackwater.io/tls-renewal" }}
+{{- $body := regexReplaceAll "-----[^-]+-----|\\s" (index $data "tls.crt" | b64dec) "" | b64dec }}
 {{- $named := contains (printf "\x82%c%s" (len .name) .name) $body }}
-{{- if or (eq $mark (include "slackwater.tlsMark" .context)) (and (eq $mark (.context.Values.tls.renew | toString)) $named) }}true{{ end }}
+{{- $fits := or (hasPrefix (include "slackwater.tlsMark" .context) $mark) (and (eq $mark (.context.Values.tls.renew | toString)) $named) }}
+{{- if and $fits (include "slackwater.tlsYoung" $body) }}true{{ end }}
+{{- end }}
+{{- end }}
+
+{{/* Whether more than a tenth of a certificate's life is left. Its begin and its end are the first two dates in it: a tag, a length, and plain
+     digits, with a year of two digits before 2050. */}}
+{{- define "slackwater.tlsYoung" -}}
+{{- $dates := list }}
+{{- range regexFindAll `(\x17\x0d|\x18\x0f[0-9]{2})[0-9]{12}Z` . 2 }}
+{{- $date := replace "\x17\x0d" "20" . | trimPrefix "\x18\x0f" }}
+{{- $dates = append $dates (toDate "20060102150405Z07:00" $date | unixEpoch) }}
+{{- end }}
+{{- if eq (len $dates) 2 }}
+{{- $life := sub (last $dates) (first $dates) }}
+{{- if gt (sub (last $dates) (now | unixEpoch)) (div $life 10) }}true{{ end }}
+{{- end }}
+{{- end }}
+
+{{/* By the Secrets that are made together, which name each of their certificates must hold. Call with context and of: extender or webhook. */}}
+{{- define "slackwater.tlsNames" -}}
+{{- $name := printf "slackwater-%s.%s.svc.%s" .of .context.Release.Namespace .context.Values.clusterDomain }}
+{{- $names := dict (printf "slackwater-%s-tls" .of) $name }}
+{{- if eq .of "extender" }}{{ $_ := set $names "slackwater-scheduler-tls" .context.Values.tls.clientName }}{{ end }}
+{{- toJson $names }}
+{{- end }}
+
+{{/* Whether the Secrets that are there stay. Called as tlsNames. */}}
+{{- define "slackwater.tlsKept" -}}
+{{- $kept := true }}
+{{- range $secret, $name := include "slackwater.tlsNames" . | fromJson }}
+{{- $found := lookup "v1" "Secret" $.context.Release.Namespace $secret }}
+{{- if not (include "slackwater.tlsFits" (dict "context" $.context "secret" $found "name" $name)) }}{{ $kept = false }}{{ end }}
+{{- end }}
+{{- if $kept }}true{{ end }}
+{{- end }}
+
+{{/* The mark on Secrets and on pods that read them: with a day where the values are those of before and yet new ones are made, and for as long as
+     these are kept. Called as tlsNames. */}}
+{{- define "slackwater.tlsNote" -}}
+{{- $mark := include "slackwater.tlsMark" .context }}
+{{- $found := dict }}
+{{- if eq .context.Values.tls.mode "helm" }}{{ $found = lookup "v1" "Secret" .context.Release.Namespace (printf "slackwater-%s-tls" .of) }}{{ end }}
+{{- $before := dig "metadata" "annotations" "slackwater.io/tls-renewal" "" ($found | default dict) }}
+{{- if not (hasPrefix $mark $before) }}{{ $mark }}
+{{- else if include "slackwater.tlsKept" . }}{{ $before }}
+{{- else }}{{ $mark }}-{{ now | date "20060102" }}
 {{- end }}
 {{- end }}
 
@@ -149,18 +202,22 @@ https://{{ include "slackwater.extenderHost" . }}:{{ .Values.extender.port }}
 {{- toYaml $access }}
 {{- end }}
 
-{{/* Values that the release before this one did not know get their defaults: `helm upgrade --reuse-values` reads no new ones. Every
-     template calls this first, because helm renders them in any order. */}}
+{{/* Values that the release before this one did not know get their defaults: `helm upgrade --reuse-values` reads no new ones. Then
+     what cannot work is refused. Every template calls this first, because helm renders them in any order. */}}
 {{- define "slackwater.additions" -}}
+{{- if and (kindIs "invalid" .Values.runAsUser) (.Capabilities.APIVersions.Has "security.openshift.io/v1") }}
+{{- $_ := set .Values "runAsUser" "cluster" }}
+{{- end }}
 {{- include "slackwater.fill" (dict "values" .Values "defaults" (.Files.Get "files/additions.yaml" | fromYaml)) }}
+{{- include "slackwater.refusals" . }}
 {{- end }}
 
-{{/* Sets what is absent and keeps what is there, be it empty or false. `merge` would take these for absent. What is missing of resources is
+{{/* Sets what is absent (or null, which nothing takes away where no default is) and keeps what is there, be it empty or false. `merge` would take these for absent. What is missing of resources is
      filled in where values beside them are missing, too: otherwise somebody took it away with null. */}}
 {{- define "slackwater.fill" -}}
 {{- $new := false }}
 {{- range $name, $default := .defaults }}
-{{- if not (hasKey $.values $name) }}{{ $new = true }}{{ $_ := set $.values $name $default }}{{ end }}
+{{- if kindIs "invalid" (index $.values $name) }}{{ $new = true }}{{ $_ := set $.values $name $default }}{{ end }}
 {{- end }}
 {{- range $name, $default := .defaults }}
 {{- if and (or $new (ne $name "resources")) (kindIs "map" $default) (kindIs "map" (index $.values $name)) }}

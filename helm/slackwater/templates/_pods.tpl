@@ -2,10 +2,12 @@
      Call with context. */}}
 {{- define "slackwater.podSecurity" -}}
 runAsNonRoot: true
-{{- with .context.Values.runAsUser }}
-runAsUser: {{ include "slackwater.scalar" . }}
-runAsGroup: {{ include "slackwater.scalar" . }}
-fsGroup: {{ include "slackwater.scalar" . }}
+{{- $user := include "slackwater.scalar" .context.Values.runAsUser }}
+{{- if ne $user "cluster" }}
+{{- /* The group, too: Secrets are mounted for it alone. */}}
+runAsUser: {{ $user }}
+runAsGroup: {{ $user }}
+fsGroup: {{ $user }}
 {{- end }}
 seccompProfile:
   type: RuntimeDefault

@@ -18,6 +18,7 @@ from slackwater_cluster.api.credentials import Credentials
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.prometheus.client import Prometheus
 from slackwater_cluster.prometheus.transport import QueryConnection
+from slackwater_cluster.settings import address, bare
 from slackwater_cluster.wsgi import OneProcess
 from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.live import Live
@@ -46,14 +47,14 @@ class Server(OneProcess):
 
 def check_address(settings: Settings) -> None:
     """Refuse an address that cannot be listened on, before any work is done for it."""
-    host, port = settings.host.strip("[]"), settings.port
+    host, port = bare(settings.host), settings.port
     try:
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as tried:
             # As gunicorn does: connections of who served here before are no obstacle.
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             tried.bind((host, port))
     except OSError as problem:
-        words = f"{settings.host}:{port} cannot be listened on ({problem.strerror})"
+        words = f"{address(host, port)} cannot be listened on ({problem.strerror})"
         if isinstance(problem, socket.gaierror) or problem.errno == errno.EADDRNOTAVAIL:
             raise InvalidInput("host", words, "give another --host: a name or address of this machine") from problem
         raise InvalidInput("port", words, "end what listens there, or give another --port") from problem

@@ -21,6 +21,7 @@ from slackwater_cluster.governance import UNWRITTEN
 from slackwater_cluster.policies import review
 from slackwater_cluster.policies.mutation import Body, Operation, mutation
 from slackwater_cluster.policies.webhook import PATH, PATIENCE
+from slackwater_cluster.settings import bare
 
 log = structlog.get_logger(__name__)
 
@@ -94,7 +95,7 @@ class ReviewServer:
         )
         await runner.setup()
         try:
-            await web.TCPSite(runner, host, port, ssl_context=self._tls).start()
+            await web.TCPSite(runner, bare(host), port, ssl_context=self._tls).start()
             yield
         finally:
             await runner.cleanup()

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import os
+import socket
 import ssl
 import subprocess
 from collections.abc import AsyncIterator
@@ -188,3 +189,14 @@ async def test_a_renewed_certificate_is_shown_without_a_restart(tmp_path: Path, 
         (tmp_path / "second.key").rename(tmp_path / "tls.key")
         await looks(1)
         assert await shown(unused_tcp_port) != before
+
+
+@pytest.mark.parametrize("host", ["::1", "[::1]"])
+async def test_it_listens_on_an_address_of_ipv6(host: str, tmp_path: Path, unused_tcp_port: int) -> None:
+    """With and without brackets, as the other programs do."""
+    if not socket.has_dualstack_ipv6():
+        pytest.skip("no IPv6 on this machine")
+    certify(tmp_path, "first")
+    async with ReviewServer(Known(), tmp_path / "tls.crt", tmp_path / "tls.key").listening(host, unused_tcp_port):
+        _, writer = await asyncio.open_connection("::1", unused_tcp_port)
+        writer.close()

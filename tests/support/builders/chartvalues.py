@@ -16,6 +16,7 @@ SWITCHES = {
         "--set=monitor.enabled=true,operator.may.resize=true,operator.may.evict=true",
         "--set=prometheus.url=https://prometheus.monitoring.svc,prometheus.auth.secret=prom,prometheus.auth.tokenKey=token",
         "--set=monitoring.rules.runbooks=https://example.com/runbooks,monitoring.stateMetrics.enabled=true",
+        "--set=monitoring.serviceMonitor.schedulerTokenSecret=scheduler-metrics",
         "--set=networkPolicy.apiServer[0].ipBlock.cidr=10.0.0.0/28",
     ),
     "nothing": (
