@@ -17,7 +17,7 @@ from slackwater.cycle.appsize import AppSizes
 from slackwater.cycle.appstarts.appline import AppLine, FairShares
 from slackwater.cycle.appstarts.assembly import Assembly, idle
 from slackwater.cycle.appstarts.driverbudget import DriverBudget
-from slackwater.cycle.appstarts.firsttasks import awaiting, first_tasks
+from slackwater.cycle.appstarts.firsttasks import first_tasks
 from slackwater.cycle.appstarts.impossible import PossibleApps, incomplete
 from slackwater.cycle.appstarts.nodegrowth import NodeGrowth
 from slackwater.cycle.appstarts.poolslots import PoolSlots
@@ -72,7 +72,6 @@ class AdmissionRound:
         self._slots = PoolSlots(pool, self.sizes, self.apps, self.running, driver_nodes.serves) if pool else None
         # Slots of what was released in this round.
         self.spent = self._slots.spent if self._slots else dict.fromkeys(Category, 0.0)
-        self._now, self._patience = snapshot.now, snapshot.patience
         self.awaited: list[App] = []  # room is kept for the first task of these
         self._blocked: dict[Category | None, App] = {}  # None: whoever waits for the driver budget
 
@@ -323,12 +322,12 @@ class AdmissionRound:
         task = reserve()
         return task is not None and self.budget.leaves_a_task(app, task)
 
-    def keep_first_tasks(self, gone: Collection[str]) -> None:
+    def keep_first_tasks(self, snapshot: Snapshot, gone: Collection[str]) -> None:
         """Keep room for the first tasks of drivers that have just started; `gone`: apps that this round released."""
-        self.awaited = list(awaiting(self.apps, self._now, self._patience, gone))
-        tasks = first_tasks(map(self.facts, self.awaited))
-        if tasks:
-            self.rooms.keep_most([(shape, 1) for shape in self.rooms.shapes(self.queue, tasks)])
+        if coming := first_tasks(snapshot, self.queue, self.apps, self.facts, gone):
+            shapes = self.rooms.shapes(self.queue, [task for _, task in coming])
+            seats = self.rooms.keep_most([(shape, 1) for shape in shapes])
+            self.awaited = [app for (app, _), seat in zip(coming, seats, strict=True) if seat]
 
     def overdue(self, started: Iterable[App]) -> Iterable[App]:
         """Apps that have waited longer than patience, in order; room is kept for the first that fits nowhere."""

@@ -242,13 +242,14 @@ class NodeRooms:
         self.room[row] = -np.inf
         self._renew(row)
 
-    def keep_most(self, wanted: Sequence[tuple[int, int]]) -> None:
-        """Keep the room of as many of these pods as find any."""
+    def keep_most(self, wanted: Sequence[tuple[int, int]]) -> list[int]:
+        """Keep the room of as many of these pods as find any; returns how many of each shape."""
         room, native = self.room.copy(), self.native.copy()
-        self.take_most(wanted)
+        found = self.take_most(wanted)
         for kept, before, after in ((self._kept, room, self.room), (self._kept_native, native, self.native)):
             known = np.isfinite(before)  # of a closed node nothing is taken, and of what is without bounds no part
             kept[known] += before[known] - after[known]
+        return found
 
     def kept_from(self, shape: int) -> bool:
         """Whether a pod of the shape would find room, were none kept for others."""

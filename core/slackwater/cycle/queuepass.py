@@ -210,7 +210,7 @@ def _keep_first_tasks(lanes: Sequence[Lane]) -> None:
     """Leave drivers that have just started room for a task, before pools lend what is left."""
     for each in lanes:
         if each.pool is not None:
-            each.admission.keep_first_tasks({release.app for release in each.releases})
+            each.admission.keep_first_tasks(each.snapshot, {release.app for release in each.releases})
 
 
 def _urgent(lanes: Sequence[Lane], window: ReleaseWindow, least: int) -> None:

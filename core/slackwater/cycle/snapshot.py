@@ -7,6 +7,7 @@ thousand groups, and a decision costs by the group.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -117,7 +118,7 @@ class App:
     stages: int = 0  # … of so many; 0 = not iterative
     paused: bool = False
     held_since: float | None = None  # when the oldest of its held pods came; None: when it was submitted
-    served: float | None = None  # when a task of it began last; None: none did, or nobody saw it
+    served: float | None = None  # when a task of it came to its node last; None: none did, or nobody knows
     driver_bound: float | None = None  # when its driver came to its node; None: it did not, or nobody knows
     behind: str = ""  # its driver was given up to end a stall: an app that it was given up for, and that still waits
 
@@ -133,7 +134,9 @@ class App:
 
     @property
     def unserved_since(self) -> float:
-        """Since when something of it waits, and nothing of it began."""
+        """Since when something of it waits and nothing of it came to a node; not while something is on its way."""
+        if any(group.released for group in self.groups):
+            return math.inf
         return self.waits_since if self.served is None else max(self.waits_since, self.served)
 
 

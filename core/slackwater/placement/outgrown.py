@@ -4,8 +4,7 @@ Expected use is what the ledger learned of other pods of the app (`Ledger.expect
 such a pod goes where there is room for what it is expected to use, if anywhere is. Once one was killed, it waits for
 such room while some node could have it: once the tasks there have ended, also one that it should leave to others, also
 one whose taint passes. Where no node ever could, it goes by what it declares, as with any scheduler, and like a pod of
-which nothing is known (`score.crowding`). It is charged what is expected all the same, which is more than its node has:
-it does not go where others are on their way, as they would lose the room that they were given.
+which nothing is known (`score.crowding`).
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from slackwater.placement.rowmasks import common
 from slackwater.resources import holding
 from slackwater.validation import TOLERANCE
 
@@ -49,17 +47,11 @@ def unproven(charged: Sequence[float], expected: Floats, *, unknown: bool) -> bo
 
 
 def widened(
-    table: NodeTable,
-    ask: PodAsk,
-    expected: Floats,
-    more: NDArray[np.bool_],
-    prospect: Prospect | None = None,
-    awaiting: Rows = None,
+    table: NodeTable, ask: PodAsk, expected: Floats, more: NDArray[np.bool_], prospect: Prospect | None = None
 ) -> PodAsk:
     """The ask of a pod that is expected to use more than it declares, of the kinds in `more`.
 
-    It asks for what is expected where a node it may use has, or by its prospect could have, as much; else as it did,
-    but for the rows that are `awaiting` other pods.
+    It asks for what is expected where a node it may use has, or by its prospect could have, as much; else as it did.
     """
     if prospect is None:
         could, hopes = _holds(table, expected, ask), [(ask.allowed, ask.allowed)]
@@ -69,7 +61,7 @@ def widened(
     for reach, now in hopes:
         if (could if reach is None else could & reach).any():
             return replace(ask, declared=tuple(expected.tolist()), allowed=now)
-    return replace(ask, unproven=True, allowed=common(ask.allowed, None if awaiting is None else ~awaiting))
+    return replace(ask, unproven=True)
 
 
 def _holds(table: NodeTable, expected: Floats, ask: PodAsk) -> NDArray[np.bool_]:

@@ -49,14 +49,12 @@ class AppPhases:
         self._sizes: dict[str, dict[str | None, int]] = {}  # app → stage → tasks
         self._count = 0
         self.finished: dict[str, int] = {}  # app → tasks that ended
-        self.latest: dict[str, float] = {}  # app → when a task of it began last
 
     def start(self, app: str, task: str, at: float, stage: str = "", window: Window | None = None) -> None:
         """A task (never a driver) began to run; `window` is how phases of this app are told apart."""
         if task in self._apps:
             return  # watch events may be told twice
         self._apps[task] = app
-        self.latest[app] = max(at, self.latest.get(app, at))
         if app not in self._detectors:
             self._detectors[app] = PhaseDetector(window or self._window)
         self._note(at, app, task, stage or None, end=False)
@@ -82,7 +80,6 @@ class AppPhases:
         """An app is gone."""
         self._detectors.pop(app, None)
         self.finished.pop(app, None)
-        self.latest.pop(app, None)
         self._sizes.pop(app, None)
 
     def waves(self, app: str, now: float) -> list[Wave]:

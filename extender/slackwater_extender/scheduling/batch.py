@@ -8,13 +8,13 @@ their node that way are decided again on a new snapshot.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import ge
 from typing import NamedTuple, Unpack
 
 import numpy as np
 
-from slackwater.ledger.types import Amounts, PodClaim
+from slackwater.ledger.types import PodClaim
 from slackwater.network.arrivals import Inputs
 from slackwater.nodetable import NodeTable, PodAsk
 from slackwater.placement.batch import Batch, Refusal
@@ -124,8 +124,7 @@ class Placer:
         with self.cache.lock:
             table = self.cache.ledger.table(self.cache.clock())
             vacancies = self.cache.vacancies(table)
-        facts = self._facts(wanted, table)
-        asks = self._prepared(request, wanted, table, vacancies <= 0, facts)
+        asks = self._prepared(request, wanted, table, vacancies <= 0)
         with self.cache.lock:
             reading = any(each.inputs for each in asks)
             arrivals = self.cache.arrivals(table, {each.uid for each in asks}) if reading else None
@@ -140,7 +139,6 @@ class Placer:
             balance=balance,
         )
         by_uid = {each.uid: each for each in wanted}
-        by_uid |= {uid: replace(by_uid[uid], outgrown=found) for uid, found in facts.outgrown.items()}
         lost: list[_Wanted] = []
         while not batch.done:
             with self.cache.lock:
@@ -149,9 +147,10 @@ class Placer:
         return lost
 
     def _prepared(
-        self, request: PlaceRequest, wanted: Sequence[_Wanted], table: NodeTable, crowded: np.ndarray, facts: _Facts
+        self, request: PlaceRequest, wanted: Sequence[_Wanted], table: NodeTable, crowded: np.ndarray
     ) -> list[PodAsk]:
         """The pods as the core wants them; whatever is computed over all nodes is computed with the lock free."""
+        facts = self._facts(wanted, table)
         selections = {name: rows_of(nodes, table) for name, nodes in request.selections.items()}
         vacant = ~crowded if crowded.any() else None
         # Equal constraints are one object, and one mask for each selection.
@@ -164,7 +163,7 @@ class Placer:
             prepared = each.prepared(table, masks[key], facts.inputs[each.uid], unproven=each.uid in facts.unknown)
             if (outgrown := facts.outgrown.get(each.uid)) is not None:
                 prospect = facts.prospect(each, table, masks[key], selected) if outgrown.killed else None
-                prepared = widened(table, prepared, outgrown.expected, outgrown.more, prospect, facts.awaiting)
+                prepared = widened(table, prepared, outgrown.expected, outgrown.more, prospect)
             made.append(prepared)
         return made
 
@@ -188,14 +187,7 @@ class Placer:
                             facts.in_time[key] = self.cache.allowed(in_time(each.pod.constraints), table)
                 if same and facts.left is None and any(each.killed for each in facts.outgrown.values()):
                     facts.left = self.cache.ledger.without_tasks()
-                if facts.outgrown and facts.awaiting is None:
-                    facts.awaiting = rows_of(self._awaiting(), table)
         return facts
-
-    def _awaiting(self) -> set[str]:
-        """The nodes to which pods are on their way."""
-        ledger = self.cache.ledger
-        return {held.node for uid in ledger.reservations() if (held := ledger.claim(uid)) is not None and held.node}
 
     def _outgrown(self, claim: PodClaim) -> _Outgrown | None:
         expected = self.cache.ledger.expected(claim)
@@ -243,11 +235,8 @@ class Placer:
         if spot is None or not spot.open:
             return False
         asked = (*conversion.amounts(each.pod.declared, kinds), *conversion.amounts(each.pod.native, kinds))
-        if not _covers((*spot.room, *spot.native), asked):
+        if not all(map(ge, (*spot.room, *spot.native), needed_by(asked))):
             return False
-        outgrown = each.outgrown
-        if outgrown and not _covers(tuple(spot.room), tuple(outgrown.expected.tolist())) and node in self._awaiting():
-            return False  # it would cost others the room that they were given
         return self.cache.reserve(each.pod, node, each.role, each.app)
 
     def _refuse(self, each: _Wanted, refusing: Refusing, reply: PlaceReply) -> None:
@@ -273,7 +262,6 @@ class _Wanted:
     app: str
     role: Role
     before: PodClaim | None = None  # what was reserved for it when it was asked for
-    outgrown: _Outgrown | None = None  # what it is expected to use, where that is more than it declares
 
     @property
     def growth(self) -> bool:
@@ -330,7 +318,6 @@ class _Facts:
     unknown: set[str] = field(default_factory=set)  # of whose likes nobody has seen what they use
     outgrown: dict[str, _Outgrown] = field(default_factory=dict)
     in_time: dict[int, np.ndarray | None] = field(default_factory=dict)  # by constraints, for those killed before
-    awaiting: np.ndarray | None = None  # the rows to which pods are on their way, if any was outgrown
     left: np.ndarray | None = None  # what tasks find on each node once the tasks there have ended, if somebody asks
 
     def prospect(
@@ -342,10 +329,6 @@ class _Facts:
         later = common(self.in_time[id(each.pod.constraints)], selected)
         reach = [each.narrowed(table, rows, spare=True) for rows in (now, later)]
         return Prospect(self.left, *reach)
-
-
-def _covers(left: Amounts, asked: Amounts) -> bool:
-    return all(map(ge, left, needed_by(asked)))
 
 
 def _refusing(refusal: Refusal) -> Refusing:

@@ -25,7 +25,8 @@
 {{- if eq (int .Values.operator.healthPort) (int .Values.operator.metricsPort) }}
 {{- fail "operator.healthPort and operator.metricsPort are the same port: two servers listen there, so give each its own" }}
 {{- end }}
-{{- if and .Values.watchdog.enabled (eq .Values.watchdog.namespace .Release.Namespace) }}
+{{- $lasting := list "kube-system" "kube-public" "default" }}{{/* the API server lets nobody delete these */}}
+{{- if and .Values.watchdog.enabled (eq .Values.watchdog.namespace .Release.Namespace) (not (has .Release.Namespace $lasting)) }}
 {{- fail "watchdog.namespace is the release's own namespace, with which the watchdog would be deleted: name another, or set watchdog.enabled to false" }}
 {{- end }}
 {{- include "slackwater.refuseLabels" . }}

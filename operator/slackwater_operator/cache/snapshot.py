@@ -129,7 +129,7 @@ class SnapshotBuilder:
             stages=each.stages,
             paused=each.pause == "true" or (each.pause == "drain" and not each.started),
             held_since=self._held_since(each) if each.started else None,
-            served=self.cache.views.phases.latest.get(each.id),
+            served=each.served,
             driver_bound=each.driver_bound,
             behind=self.cache.views.histories.behind(each.id, self.cache.views),
         )

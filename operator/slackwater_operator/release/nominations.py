@@ -58,6 +58,9 @@ class Nominations:
             pod = self.cache.index.pod(uid)
             if pod is None or not self._ours(pod) or (on_its_way.stranded and uid in self.cache.paused):
                 continue
+            if on_its_way.stranded:  # no room is asked for it: nobody counts what it would take
+                late.append((pod, on_its_way))
+                continue
             stays = self._stuck(pod, on_its_way, woken)
             if self._late(pod, on_its_way) or (stays and _refused(on_its_way) >= MOST_NODES):
                 late.append((pod, on_its_way))

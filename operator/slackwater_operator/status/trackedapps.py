@@ -265,21 +265,13 @@ def recall(records: Iterable[CustomRecord], cache: OperatorCache) -> None:
     for record in sorted(records, key=lambda each: each.created):
         large, whole = record.status.get("category") == Category.LARGE.value, record.status.get("assembled")
         if large or whole:
-            said = Recalled(large, parse_or_none(whole), _judged_at(record))
+            said = Recalled(large, parse_or_none(whole))
             cache.views.histories.recall(_app(record), said, cache.views.get(_app(record)))
         learned = record.status.get("learned")
         if isinstance(learned, Mapping):
             cache.views.runs.restore(record.namespace, learned, cache.views.get(_app(record)))
             cache.views.restore_name(_app(record), str(record.spec.get("name", "")), str(learned.get("series", "")))
     cache.views.resize_by_history()
-
-
-def _judged_at(record: CustomRecord) -> float:
-    """When an object was made, or its app last began to wait or to go: a run that began later is another one."""
-    stamps = (
-        parse_or_none(each.get("lastTransitionTime")) for each in written_conditions(record.status.get("conditions"))
-    )
-    return max([record.created, *(at for at in stamps if at is not None)])
 
 
 def differs(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:

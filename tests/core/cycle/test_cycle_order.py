@@ -56,6 +56,14 @@ class TestOrder:
         outcome = decide(replace(snapshot(early, late, on=queue(16, free=2)), now=1000.0))
         assert released(outcome) == [f"{first}/task/0", f"{first}/task/1"]
 
+    def test_an_app_with_pods_on_their_way_has_its_turn_already(self) -> None:
+        """Else, until these are bound, it would go on to take whatever comes free."""
+        on_its_way = group("early", running=6, released=1, held=4)
+        early = App("early", "team", 0, (on_its_way,), started=True)
+        late = replace(running_app("late", 5, held=4), served=999.0)
+        outcome = decide(replace(snapshot(early, late, on=queue(16, free=2)), now=1000.0))
+        assert released(outcome) == ["late/task/0", "late/task/1"]
+
     def test_a_driver_that_comes_again_goes_before_new_ones_whatever_its_tasks_hold(self) -> None:
         """Its node was lost, its tasks run and wait for it: behind every new driver it would wait for ever."""
         groups = group("early", Role.DRIVER, 2.0, held=1), group("early", Role.TASK, 1.0, running=6)

@@ -56,15 +56,6 @@ def test_it_goes_by_what_it_declares_where_no_node_has_as_much_now(table: NodeTa
     assert widened(table, asked, EXPECTED, MORE) == replace(asked, unproven=True)
 
 
-def test_by_what_it_declares_it_goes_where_nobody_else_is_on_the_way() -> None:
-    """It is charged what is expected of it, and would take the room that others were given."""
-    table, asked = node_table([SMALL, SMALL]), ask("p", 1.0, 5.0)
-    found = widened(table, asked, EXPECTED, MORE, awaiting=rows(False, True))
-    assert found.declared == asked.declared
-    assert found.allowed is not None
-    assert found.allowed.tolist() == [True, False]
-
-
 def test_once_one_was_killed_it_waits_for_a_node_that_is_full_of_tasks() -> None:
     """They end, and it is not killed in its turn."""
     table = node_table([SMALL, (32.0, 2.0)], total=[SMALL, LARGE])

@@ -63,21 +63,6 @@ def test_pods_of_which_nobody_knows_what_they_use_leave_half_of_the_memory_free(
     assert made.prioritize(second, "small", "large") == {"small": 5, "large": 10}
 
 
-def test_a_pod_that_costs_more_than_it_declares_takes_nobodys_room_on_the_way() -> None:
-    """World 2060155: it is charged more than any node has, so that a pod named for the same node would be refused."""
-    made = world(objects.node("n", memory="16Gi"))
-    made.sample({"n": (0.0, 0.0)})
-    evict(made, name="first", memory="10Gi", node="n")
-    modest, greedy = task("modest", "2Gi", app="other"), task("greedy", "10Gi")
-    made.show(modest, greedy)
-    ranked = [{"uid": f"uid-batch-{name}", "rank": rank} for rank, name in enumerate(("modest", "greedy"))]
-    assert [each["uid"] for each in made.post("/v1/place", {"pods": ranked})["placed"]] == ["uid-batch-modest"]
-    assert ask(made, "greedy")["placed"] == []
-    assert made.filter(modest, "n")["NodeNames"] == ["n"]
-    made.show(task("modest", "2Gi", app="other", node="n"))
-    assert [each["uid"] for each in ask(made, "greedy")["placed"]] == ["uid-batch-greedy"]
-
-
 def test_both_ways_to_a_node_agree_on_pods_that_go_by_what_they_declare_although_their_likes_use_more() -> None:
     """No node holds twice as much, so that they go like pods of which nothing is known, by a scheduler's score too."""
     made = world(objects.node("small", memory="8Gi"), objects.node("large", memory="13Gi"))

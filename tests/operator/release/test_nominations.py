@@ -346,6 +346,7 @@ def test_who_cannot_be_parked_keeps_the_window_from_nobody() -> None:
     assert all(world.pods[pod.uid].node for pod in good)
     assert {world.cache.state_of(world.pods[pod.uid]) for pod in bad} == {PodState.STRANDED}
     assert 4 <= len(refused) <= 20, "tried again, and ever more seldom"
+    assert not any(world.cache.in_flight.get(pod.uid).node for pod in bad), "no room is asked for them"  # type: ignore[union-attr]
     assert operator.said("bad-0").reason == "not-bound"
     world.write = write  # type: ignore[method-assign]
     for _ in range(700):

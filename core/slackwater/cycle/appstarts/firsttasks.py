@@ -6,42 +6,52 @@ starts into room that is left over, leaves each such driver room for one task:
 
     its driver is on its way, or was bound less than patience ago; no task of it was ever there
     what a task of it asks for is known, and a node has room for that now
-    nobody of a higher priority waits
+    nobody of a higher priority waits, in whatever queue; neither the app nor its queue is paused
 
 A gang is assembled otherwise (`assembly`), and goes whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 
 from slackwater.cycle.appsize import AppFacts
-from slackwater.cycle.snapshot import App, PodGroup
+from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.resources import NOTHING
 from slackwater.roles import Role
 
 
-def awaiting(apps: Collection[App], now: float, patience: float, gone: Collection[str] = ()) -> Iterator[App]:
-    """The apps of which the first task is still to come. `gone`: those of which this round has released something."""
-    urgent = max((app.priority for app in apps if app.held_pods), default=0)
+def first_tasks(
+    snapshot: Snapshot,
+    queue: Queue,
+    apps: Iterable[App],
+    facts: Callable[[App], AppFacts],
+    gone: Collection[str] = (),
+) -> list[tuple[App, PodGroup]]:
+    """The apps of a queue of which the first task is still to come, and that task.
+
+    By how much its request will be lowered nobody knows yet. `gone`: apps of which this round has released something.
+    """
+    if queue.paused:
+        return []
+    urgent = max((app.priority for app in snapshot.apps if app.held_pods), default=0)
+    found: list[tuple[App, PodGroup]] = []
     for app in apps:
-        if app.priority >= urgent and not app.gang and _led(app, now, patience, gone) and not _had_tasks(app):
-            yield app
+        if app.priority < urgent or app.gang or app.paused or _had_tasks(app) or not _led(app, snapshot, gone):
+            continue
+        need = next(iter(facts(app).needs), None)
+        if need is not None:
+            task = PodGroup("", Role.TASK, need.request, native=NOTHING, constraints=need.constraints)
+            found.append((app, task))
+    return found
 
 
-def first_tasks(facts: Iterable[AppFacts]) -> list[PodGroup]:
-    """One task of each app that says how large it is; by how much its request will be lowered nobody knows yet."""
-    needs = [next(iter(each.needs), None) for each in facts]
-    return [
-        PodGroup("", Role.TASK, need.request, native=NOTHING, constraints=need.constraints) for need in needs if need
-    ]
-
-
-def _led(app: App, now: float, patience: float, gone: Collection[str]) -> bool:
+def _led(app: App, snapshot: Snapshot, gone: Collection[str]) -> bool:
+    """Whether its driver was bound a moment ago, or is on its way to a node that exists."""
     drivers = [group for group in app.groups if group.driver]
     if any(group.running for group in drivers):
-        return app.driver_bound is not None and now - app.driver_bound < patience
-    return any(group.released or (group.held and app.id in gone) for group in drivers)
+        return app.driver_bound is not None and snapshot.now - app.driver_bound < snapshot.patience
+    return any(group.released > len(group.growing) or (group.held and app.id in gone) for group in drivers)
 
 
 def _had_tasks(app: App) -> bool:

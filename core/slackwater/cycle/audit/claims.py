@@ -24,7 +24,7 @@ from enum import StrEnum
 
 from slackwater.cycle.admit import AdmissionRound
 from slackwater.cycle.appsize import AppSizes
-from slackwater.cycle.appstarts.firsttasks import awaiting, first_tasks
+from slackwater.cycle.appstarts.firsttasks import first_tasks
 from slackwater.cycle.appstarts.nodegrowth import NodeGrowth, in_flight
 from slackwater.cycle.appverdicts import Verdict, WaitReason, describe
 from slackwater.cycle.audit.waitingpods import occupy
@@ -244,15 +244,18 @@ class _Holds:
 
     def _first_task(self, app: App, shape: int) -> App | None:
         """An app of a pooled queue whose first task is still to come, if beside such tasks no room is left."""
-        pooled = {queue.name: queue for queue in self.snapshot.queues if self.snapshot.pool_of(queue) is not None}
-        claimants = list(awaiting(self.snapshot.apps, self.snapshot.now, self.snapshot.patience))
+        claimants: list[App] = []
         kept: list[tuple[int, int]] = []
-        for each in claimants:
-            if each.queue in pooled and each.id != app.id:
-                tasks = first_tasks([self.admission.facts(each)])
-                kept += [(number, 1) for number in self.rooms.shapes(pooled[each.queue], tasks)]
-        full = kept and sum(self.rooms.seats([*kept, (shape, 1)])) <= sum(self.rooms.seats(kept))
-        return claimants[0] if full else None
+        for queue in self.snapshot.queues:
+            if self.snapshot.pool_of(queue) is None:
+                continue
+            others = [each for each in self.snapshot.apps if each.queue == queue.name and each.id != app.id]
+            coming = first_tasks(self.snapshot, queue, others, self.admission.facts)
+            claimants += [each for each, _ in coming]
+            kept += [(number, 1) for number in self.rooms.shapes(queue, [task for _, task in coming])]
+        seats = self.rooms.seats(kept)
+        full = sum(seats) > 0 and sum(self.rooms.seats([*kept, (shape, 1)])) <= sum(seats)
+        return claimants[next(at for at, seat in enumerate(seats) if seat)] if full else None
 
     def _reserve(self, app: App) -> App | None:
         """A started app on whose tasks the reserve is spent; else one that would be left without a task."""

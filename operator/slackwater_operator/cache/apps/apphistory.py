@@ -63,10 +63,10 @@ class AppHistory:
         return self._without_seen_parents(self.called(each))
 
     def lose(self, pod: PodRecord, role: Role, now: float) -> None:
-        """A pod of it is gone."""
+        """A pod of it is gone. A driver that was told to go may end well, too, and comes again."""
         self.left = now
         if role is Role.DRIVER:
-            self.led_well = pod.phase == "Succeeded"
+            self.led_well = pod.phase == "Succeeded" and not pod.deleted
 
     def _keep(self, each: AppView) -> None:
         if not each.promoted <= self.promoted:  # what seemed to be a task is a driver: count anew
@@ -145,7 +145,6 @@ class Recalled(NamedTuple):
 
     large: bool  # it was seen to want more than a small app does
     whole: float | None  # a gang: its tasks have all been there, and the newest of its pods was made then
-    at: float  # when that was written, at the least
 
 
 class AppHistories:
@@ -177,10 +176,10 @@ class AppHistories:
         return seen
 
     def _believe(self, each: AppView) -> None:
-        """What was written of the same run counts once all pods are known to be the app's."""
+        """What was written counts once all pods are known to be the app's; that a gang was whole, for the same run."""
         if each.settled and (said := self._recalled.pop(each.id, None)) is not None:
             known = self.of(each.id)
-            known.was_large |= said.large and each.began <= said.at
+            known.was_large |= said.large
             known.assembled |= said.whole is not None and each.began <= said.whole
 
     def follow(self, each: AppView) -> bool:

@@ -49,6 +49,7 @@ class AppView:
     last_task: float | None = None
     led_since: float | None = None  # when the oldest of its drivers that are not over was created
     driver_bound: float | None = None  # when the first of those came to its node
+    served: float | None = None  # when a task came to its node last
     waits_since: float = 0.0  # when the first pod that waits was created
     awaited: tuple[AwaitedStages, ...] = ()  # parents of its stages that are not there
     has_driver: bool = False  # it has one, or its framework's apps have
@@ -127,6 +128,7 @@ def app_view(
         last_task=tasks[-1] if tasks else None,
         led_since=next((pod.record.created for pod in run if pod.role is Role.DRIVER and not pod.record.done), None),
         driver_bound=min((pod.record.scheduled for pod in run if _holds_node(pod)), default=None),
+        served=max((pod.record.scheduled for pod in run if _task_on_node(pod)), default=None),
         submitted=min((pod.record.created for pod in (run if backed else tallies.waiting)), default=0.0),
         waits_since=min((pod.record.created for pod in tallies.waiting), default=0.0),
         priority=standing.priority(
@@ -149,6 +151,11 @@ def app_view(
 def _holds_node(pod: Pod) -> bool:
     """Whether it is a driver that came to its node and is not over."""
     return pod.role is Role.DRIVER and pod.record.scheduled > 0 and not pod.record.done
+
+
+def _task_on_node(pod: Pod) -> bool:
+    """Whether it is no driver and came to a node."""
+    return pod.role is not Role.DRIVER and pod.record.scheduled > 0
 
 
 def _present_run(pods: Sequence[Pod], left: float) -> list[Pod]:

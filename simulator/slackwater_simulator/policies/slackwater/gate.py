@@ -46,7 +46,6 @@ class Gate:
         self.requests, self.waiting = self.views.requests, self.views.waiting
         self.wishes = self.views.promises.wishes
         self._phases, self._sizes = AppPhases(), AppSizes()
-        self.views.served = self._phases.latest
         self._balanced: tuple[Resources, Resources] = (NOTHING, NOTHING)  # median task, and the slot made of it
         self._delta = parts.delta
         self.alpha = 0.0  # HaSTE-A's factor, as the last round chose it
@@ -63,10 +62,7 @@ class Gate:
     def changed(self, app: YarnApp) -> None:
         """It asks for more or fewer containers; what it no longer wants is no longer promised."""
         self.views.drop(app.index)
-        if app.pending:
-            self.views.held_since.setdefault(app.index, self.world.engine.now)
-        else:
-            self.views.held_since.pop(app.index, None)
+        self.views.waits(app, self.world.engine.now)
         waiting = self.waiting
         for request in [app.master, *app.requests] if waiting else ():
             if request is not None and waiting.get(request.key, 0) > request.pending:
@@ -75,10 +71,14 @@ class Gate:
     def allocated(self, container: Container) -> None:
         """A container holds its node from now on."""
         self.books.enter(container)
+        app, now = container.request.app, self.world.engine.now
         if container.request.driver:
-            self.views.seats[container.request.app.index] = (str(container.node),)
-            self.views.driver_bound[container.request.app.index] = self.world.engine.now
-        self.views.drop(container.request.app.index)
+            self.views.seats[app.index] = (str(container.node),)
+            self.views.driver_bound[app.index] = now
+        else:
+            self.views.served[app.index] = now
+        self.views.waits(app, now)
+        self.views.drop(app.index)
 
     def started(self, container: Container) -> None:
         """Its process runs."""

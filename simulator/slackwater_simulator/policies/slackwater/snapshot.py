@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, overload
 
 from slackwater.cycle.snapshot import App, PodGroup
@@ -68,7 +68,7 @@ class Views:
         self.seats: dict[int, tuple[str, ...]] = {}  # the nodes of drivers, by app …
         self.driver_bound: dict[int, float] = {}  # … and since when they are there
         self.median_task = MedianTask()
-        self.served: Mapping[str, float] = {}  # by app: when a task of it began last
+        self.served: dict[int, float] = {}  # by app: when a task of it came to its node last
         self.held_since: dict[int, float] = {}  # apps that wait for containers
         self._made: dict[int, App] = {}
         self._named: dict[tuple[float, ...], Resources] = {}
@@ -82,9 +82,24 @@ class Views:
         """The application changed: look at it again."""
         self._made.pop(index, None)
 
+    def waits(self, app: YarnApp, now: float) -> None:
+        """It asked for containers, or got one: since when it waits for any."""
+        if app.pending:
+            self.held_since.setdefault(app.index, now)
+        else:
+            self.held_since.pop(app.index, None)
+
     def forget(self, app: YarnApp) -> None:
         """It is over."""
-        for held in (self.apps, self._made, self.categories, self.seats, self.driver_bound, self.held_since):
+        for held in (
+            self.apps,
+            self._made,
+            self.categories,
+            self.seats,
+            self.driver_bound,
+            self.held_since,
+            self.served,
+        ):
             held.pop(app.index, None)
         self.started.discard(app.index)
         for request in [app.master, *app.requests]:
@@ -132,7 +147,7 @@ class Views:
             stages=job.iterations,
             stage=stage,
             held_since=self.held_since.get(app.index),
-            served=self.served.get(str(app.index)),
+            served=self.served.get(app.index),
             driver_bound=self.driver_bound.get(app.index),
         )
         return view

@@ -11,6 +11,7 @@ from slackwater.cycle.audit.claims import Claim, holds
 from slackwater.cycle.cycle import decide
 from slackwater.cycle.snapshot import App, Snapshot
 from slackwater.roles import Role
+from support.builders.nodes import node_table
 from support.builders.snapshots import cpu, driver_app, group, pool, queue, released, running_app, snapshot
 
 PATIENCE = 300.0
@@ -83,6 +84,38 @@ class TestFirstTask:
         """A more urgent task goes beyond its border."""
         urgent = replace(running_app("urgent", running=1, held=1), priority=10)
         assert released(decide(seen(led(), urgent))) == ["urgent/task/0"]
+
+    def test_nothing_is_kept_from_a_higher_priority_of_another_queue_on_the_same_nodes(self) -> None:
+        """Queues may share nodes, and priority counts in all of them."""
+        urgent = replace(running_app("urgent", running=1, held=1), priority=10, queue="other")
+        look = seen(led(), urgent)
+        both = replace(look, queues=(*look.queues, replace(look.queues[0], name="other", pool="")))
+        assert "urgent/task/0" in released(decide(both))
+
+    def test_nothing_is_kept_for_who_may_not_start(self) -> None:
+        """Its tasks would be held, so the room would be for nobody."""
+        assert released(decide(seen(led(paused=True)))) == ["large/task/0"]
+
+    @pytest.mark.parametrize(("growing", "goes"), [((), 0), (("small/driver/0",), 2)], ids=["coming", "to be added"])
+    def test_a_driver_that_waits_for_a_node_that_does_not_exist_keeps_nothing_on_the_present_ones(
+        self, growing: tuple[str, ...], goes: int
+    ) -> None:
+        """It may wait for an autoscaler for a day; one on its way to a node that is there keeps what its task needs."""
+        app = led(bound=None, released=1, task_request=cpu(2))
+        waiting = replace(app, groups=(replace(app.groups[0], request=cpu(8), growing=growing),))
+        on = replace(queue(16, free=2, pool="default"), maximum=cpu(400))
+        node = node_table([[2.0]], total=[[16.0]], kinds=("cpu",))
+        look = replace(seen(waiting, now=5000.0), queues=(on,), nodes=node)
+        assert len([each for each in decide(look).releases if not each.growth]) == goes
+
+    def test_the_app_is_named_for_which_room_is_really_kept(self) -> None:
+        """Beside it, one whose tasks nobody knows, and one whose task fits nowhere."""
+        unknown, huge = led(task_request=None), led(task_request=cpu(7))
+        others = replace(unknown, id="a-unknown"), replace(huge, id="b-huge")
+        look = seen(*others, led())
+        found = decide(look)
+        assert "first task of small" in found.verdicts["large"].sentence
+        assert {hold.claimant for hold in holds(look, found)} == {"small"}
 
     def test_it_takes_the_slot_as_soon_as_it_is_there(self) -> None:
         """The driver has asked."""

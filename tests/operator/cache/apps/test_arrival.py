@@ -12,8 +12,6 @@ from slackwater.resources import Resources
 from slackwater.roles import Role
 from slackwater_cluster import names
 from slackwater_cluster.objects.records import CustomRecord
-from slackwater_cluster.timestamps import stamp
-from slackwater_operator.status.trackedapps import recall
 from support.builders.apps import play
 from support.fakes.cluster import World, enforcing, node, owned
 
@@ -225,15 +223,3 @@ def test_the_largest_size_counts_and_any_pod_can_pause(order: tuple[int, ...]) -
     assert each.size is not None
     assert (each.size.tasks, each.pause, each.stages) == (7, "true", 2)
     assert any("'many'" in problem for problem in each.problems)
-
-
-@pytest.mark.parametrize(("later", "known"), [(-10.0, Category.SMALL), (10.0, Category.LARGE)])
-def test_what_was_written_of_another_run_says_nothing_of_this_one(later: float, known: Category) -> None:
-    """A leader wrote that the app is large; only a run that had begun by then can be the one it meant."""
-    world = pooled(*"abcd")
-    conditions = [{"type": "Admitted", "status": "True", "lastTransitionTime": stamp(world.now + later)}]
-    status = {"category": "large", "conditions": conditions}
-    recall([CustomRecord(name="etl", namespace="team", spec={"app": "etl"}, status=status)], world.cache)
-    world.create("task", app="etl")
-    world.operator().step()
-    assert kind(world) is known

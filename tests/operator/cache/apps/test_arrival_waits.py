@@ -44,6 +44,22 @@ def test_a_driver_that_ended_well_and_was_deleted_is_not_waited_for(phase: str) 
     assert ("second" in running(world)) is (phase == "Succeeded")
 
 
+def test_a_driver_that_was_told_to_go_is_waited_for_also_where_it_ended_well() -> None:
+    """Its node was drained and it exits with 0: another one comes, and finds its room."""
+    world = enforcing(node("a"))
+    driver = world.create("driver", app="fit", labels=FIT, role=names.DRIVER)
+    operator = world.operator()
+    play(world, operator, 10)
+    world.create("first", app="fit", labels=FIT)
+    play(world, operator, 10)
+    world.change(driver.uid, deleted=world.now + 30)
+    world.finish(driver.uid, phase="Succeeded")
+    world.delete(world.pods[driver.uid])
+    world.create("second", app="fit", labels=FIT)
+    play(world, operator, 60)
+    assert "second" not in running(world)
+
+
 def test_workers_without_a_driver_go_after_the_grace_period() -> None:
     """A PyTorchJob may have workers only: nobody else will come, and they need not wait for ever."""
     world = enforcing(node("a"))
