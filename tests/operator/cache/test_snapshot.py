@@ -43,7 +43,7 @@ def test_of_a_driver_it_is_known_since_when_it_has_its_node() -> None:
     world.now += 400
     world.create("other", cpu=4, app="late")
     operator.step()
-    assert [app.driver_bound for app in seen(operator)] == [bound, None]
+    assert {app.id: app.driver_bound for app in seen(operator)} == {"team/etl": bound, "team/late": None}
 
 
 def seen(operator: Operator) -> tuple[App, ...]:
