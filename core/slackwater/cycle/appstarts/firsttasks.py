@@ -32,21 +32,24 @@ def first_tasks(
 
     By how much its request will be lowered nobody knows yet. `gone`: apps of which this round has released something.
     """
-    if queue.paused:
+    young = [app for app in apps if not (queue.paused or app.paused or app.gang) and _begins(app, snapshot, gone)]
+    if not young:
         return []
     urgent = max((app.priority for app in snapshot.apps if app.held_pods), default=0)
     found: list[tuple[App, PodGroup]] = []
-    for app in apps:
-        if app.priority < urgent or app.gang or app.paused or _had_tasks(app) or not _led(app, snapshot, gone):
-            continue
-        need = next(iter(facts(app).needs), None)
+    for app in young:
+        need = next(iter(facts(app).needs), None) if app.priority >= urgent else None
         if need is not None:
             task = PodGroup("", Role.TASK, need.request, native=NOTHING, constraints=need.constraints)
             found.append((app, task))
     return found
 
 
-def _led(app: App, snapshot: Snapshot, gone: Collection[str]) -> bool:
+def _begins(app: App, snapshot: Snapshot, gone: Collection[str]) -> bool:
+    return not _task_seen(app) and _driver_started(app, snapshot, gone)
+
+
+def _driver_started(app: App, snapshot: Snapshot, gone: Collection[str]) -> bool:
     """Whether its driver was bound a moment ago, or is on its way to a node that exists."""
     drivers = [group for group in app.groups if group.driver]
     if any(group.running for group in drivers):
@@ -54,6 +57,6 @@ def _led(app: App, snapshot: Snapshot, gone: Collection[str]) -> bool:
     return any(group.released > len(group.growing) or (group.held and app.id in gone) for group in drivers)
 
 
-def _had_tasks(app: App) -> bool:
+def _task_seen(app: App) -> bool:
     tasks = (group for group in app.groups if not group.driver)
     return any(group.held or group.blocked or group.charged or group.finished for group in tasks)

@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 
 from slackwater.cycle.admit import AdmissionRound
 from slackwater.cycle.appsize import AppSizes
@@ -244,18 +245,23 @@ class _Holds:
 
     def _first_task(self, app: App, shape: int) -> App | None:
         """An app of a pooled queue whose first task is still to come, if beside such tasks no room is left."""
-        claimants: list[App] = []
-        kept: list[tuple[int, int]] = []
-        for queue in self.snapshot.queues:
-            if self.snapshot.pool_of(queue) is None:
-                continue
-            others = [each for each in self.snapshot.apps if each.queue == queue.name and each.id != app.id]
-            coming = first_tasks(self.snapshot, queue, others, self.admission.facts)
-            claimants += [each for each, _ in coming]
-            kept += [(number, 1) for number in self.rooms.shapes(queue, [task for _, task in coming])]
+        others = [each for each in self._coming if each[0].id != app.id]
+        kept = [(number, 1) for _, number in others]
         seats = self.rooms.seats(kept)
         full = sum(seats) > 0 and sum(self.rooms.seats([*kept, (shape, 1)])) <= sum(seats)
-        return claimants[next(at for at, seat in enumerate(seats) if seat)] if full else None
+        return others[next(at for at, seat in enumerate(seats) if seat)][0] if full else None
+
+    @cached_property
+    def _coming(self) -> list[tuple[App, int]]:
+        """Apps of pooled queues whose first task is still to come, and its shape: the same for all that is held."""
+        found: list[tuple[App, int]] = []
+        for queue in self.snapshot.queues:
+            if self.snapshot.pool_of(queue) is not None:
+                theirs = (app for app in self.snapshot.apps if app.queue == queue.name)
+                coming = first_tasks(self.snapshot, queue, theirs, self.admission.facts)
+                shapes = self.rooms.shapes(queue, [task for _, task in coming])
+                found += zip((app for app, _ in coming), shapes, strict=True)
+        return found
 
     def _reserve(self, app: App) -> App | None:
         """A started app on whose tasks the reserve is spent; else one that would be left without a task."""
