@@ -6,12 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from slackwater_lab.frameworks import operators
-from slackwater_lab.nodes.simulated import Shape, names
-from slackwater_lab.plan import Plan
-from slackwater_lab.programs.build import missing
+from slackwater_lab.nodes.simulated import Shape
 from support.frameworks.playground import Object, Playground, phase, role, until
 from support.frameworks.results import Recorder, Row
-from support.lab.running import running
+from support.frameworks.simulated import simulated
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.timeout(900)]
 TEAM = "argo-team"
@@ -24,13 +22,7 @@ VERSION = operators.version("argo")
 @pytest.fixture(scope="module")
 def argo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playground]:
     """Two simulated nodes of 2 cores, and Argo's controller."""
-    if missing(["argo"]):
-        pytest.skip("Argo's controller is not built; run: python -m slackwater_lab build argo")
-    plan = Plan(nodes=2, shape=Shape(cpu="2", memory="8Gi"), values=("policy.spec.mode=enforce",))
-    with running(plan, tmp_path_factory.mktemp("argo")) as lab, lab.api() as api:
-        operators.start(lab, "argo", print)
-        made = Playground(lab, api, nodes=tuple(names(2)))
-        made.team(TEAM)
+    with simulated("argo", TEAM, Shape(cpu="2", memory="8Gi"), tmp_path_factory.mktemp("argo")) as made:
         yield made
 
 

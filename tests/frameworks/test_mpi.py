@@ -6,12 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from slackwater_lab.frameworks import operators
-from slackwater_lab.nodes.simulated import Shape, names
-from slackwater_lab.plan import Plan
-from slackwater_lab.programs.build import missing
+from slackwater_lab.nodes.simulated import Shape
 from support.frameworks.playground import Object, Playground, phase, requests, role, until
 from support.frameworks.results import Recorder, Row
-from support.lab.running import running
+from support.frameworks.simulated import simulated
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.timeout(900)]
 TEAM = "mpi-team"
@@ -22,13 +20,7 @@ JOBS = f"/apis/kubeflow.org/v2beta1/namespaces/{TEAM}/mpijobs"
 @pytest.fixture(scope="module")
 def mpi(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playground]:
     """Two simulated nodes of 4 cores, and the controller of MPIJobs."""
-    if missing(["mpi-operator"]):
-        pytest.skip("the MPI operator is not built; run: python -m slackwater_lab build mpi-operator")
-    plan = Plan(nodes=2, shape=Shape(cpu="4", memory="16Gi"), values=("policy.spec.mode=enforce",))
-    with running(plan, tmp_path_factory.mktemp("mpi")) as lab, lab.api() as api:
-        operators.start(lab, "mpi-operator", print)
-        made = Playground(lab, api, nodes=tuple(names(2)))
-        made.team(TEAM)
+    with simulated("mpi-operator", TEAM, Shape(cpu="4", memory="16Gi"), tmp_path_factory.mktemp("mpi")) as made:
         yield made
 
 

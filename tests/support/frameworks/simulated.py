@@ -1,0 +1,27 @@
+"""A lab of simulated nodes beside the real controller of a framework; the nodes play the containers."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from slackwater_lab.frameworks import operators
+from slackwater_lab.nodes.simulated import Shape, names
+from slackwater_lab.plan import Plan
+from slackwater_lab.programs.build import missing
+from support.frameworks.playground import Playground
+from support.lab.running import running
+
+
+@contextmanager
+def simulated(operator: str, team: str, shape: Shape, home: Path) -> Iterator[Playground]:
+    """Two nodes of this shape, the controller, and a namespace of a team; skips where the controller is not built."""
+    if missing([operator]):
+        pytest.skip(f"{operator} is not built; run: python -m slackwater_lab build {operator}")
+    plan = Plan(nodes=2, shape=shape, values=("policy.spec.mode=enforce",))
+    with running(plan, home) as lab, lab.api() as api:
+        operators.start(lab, operator, print)
+        made = Playground(lab, api, nodes=tuple(names(2)))
+        made.team(team)
+        yield made
