@@ -10,9 +10,10 @@ from slackwater.cycle.appverdicts import Verdict, WaitReason
 from slackwater.cycle.cycle import Round
 from slackwater.pools.pools import Category
 from slackwater.pools.startforecast import StartInterval
-from slackwater.resources import NOTHING, Resources, total
+from slackwater.resources import CPU, MEMORY, NOTHING, Resources, total
 from slackwater_cluster.apps.size import AppSize
 from slackwater_cluster.customresources import Mode, TrackedAppStatus
+from slackwater_cluster.customresources.base import MOST_KINDS
 from slackwater_cluster.customresources.trackedapp import Category as Shown
 from slackwater_cluster.customresources.trackedapp import Learned, Phase, PodCounts, Start
 from slackwater_cluster.pods.quantities import as_quantity
@@ -184,5 +185,7 @@ def written(amounts: Resources, of: Resources = NOTHING) -> Mapping[str, int | s
     """Amounts as quantities: cpu in milli, the rest in whole units; nothing below 0.
 
     Every kind in `of` is written, at 0 where there is none left: what is not written is not known to its readers.
+    Of more kinds than a custom resource may hold, CPU, memory and the first by name are written.
     """
-    return {kind: as_quantity(kind, max(0.0, amounts[kind])) for kind in sorted({*amounts, *of})}
+    kinds = sorted({*amounts, *of}, key=lambda kind: (kind not in (CPU, MEMORY), kind))
+    return {kind: as_quantity(kind, max(0.0, amounts[kind])) for kind in sorted(kinds[:MOST_KINDS])}

@@ -13,6 +13,7 @@ from slackwater.pools.startforecast import Source, StartInterval
 from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Session
+from slackwater_cluster.customresources.base import MOST_KINDS
 from slackwater_cluster.objects.records import CustomRecord
 from slackwater_operator.cache.roundresult import RoundResult
 from slackwater_operator.clients.ratelimit import TokenBucket
@@ -285,6 +286,14 @@ def test_amounts_as_quantities() -> None:
     assert written(Resources({"cpu": 2, "gpu": -1})) == {"cpu": "2", "gpu": "0"}
     used_up = Resources(cpu=4, memory=8) - Resources(cpu=4, memory=8)
     assert written(used_up, Resources(cpu=4, memory=8)) == {"cpu": "0", "memory": "0"}
+
+
+def test_of_many_kinds_as_many_are_written_as_the_definition_takes() -> None:
+    """Nodes may offer dozens of kinds of devices; the API server would refuse a status that names them all."""
+    devices = {f"acme.com/card-{number:02}": 1.0 for number in range(40)}
+    told = written(Resources({**devices, "cpu": 2.0, "memory": 8.0}))
+    assert len(told) == MOST_KINDS
+    assert {"cpu", "memory", "acme.com/card-00"} <= set(told)
 
 
 def test_reason_classes_are_due_only_where_they_differ() -> None:
