@@ -94,6 +94,9 @@ def test_limits_only(kube: Any, team: str) -> None:
 def test_pod_level_resources(kube: Any, team: str) -> None:
     """Requests on the pod itself are shrunk too, and they are what is declared."""
     stored = play(kube, "requests of the pod")
+    if kube.get("/version").body["minor"] == "33":
+        assert "resources" not in stored["spec"]
+        pytest.skip("an API server of 1.33 drops requests of the pod itself")
     assert stored["spec"]["resources"]["requests"] == {"cpu": "1", "memory": str(2 * GIB)}
     assert marks(stored)["declared-cpu"] == "2000m"
 
