@@ -94,6 +94,12 @@ https://{{ include "slackwater.extenderHost" . }}:{{ .Values.extender.port }}
 {{- ternary .Values.watchdog.namespace .Release.Namespace .Values.watchdog.enabled }}
 {{- end }}
 
+{{/* The same where programs must be told: these two are exempt anyway, and images older than the setting refuse its name. */}}
+{{- define "slackwater.watchdogElsewhere" -}}
+{{- $where := include "slackwater.watchdogNamespace" . }}
+{{- if not (has $where (list "kube-system" .Release.Namespace)) }}{{ $where }}{{ end }}
+{{- end }}
+
 {{/* Whether a SlackPolicy that the chart writes gates and shrinks pods. */}}
 {{- define "slackwater.enforces" -}}
 {{- range prepend (.Values.policies | default dict | values) .Values.policy }}

@@ -31,9 +31,10 @@ def on_its_way(name: str, pods: int = 1, namespace: str = "broken") -> App:
     return replace(app, groups=tuple(replace(group, released=pods) for group in app.groups))
 
 
-def retries(count: int, namespace: str = "broken", **more: object) -> list[App]:
+def retries(count: int, namespace: str = "broken", *, size: float = 1.0, paused: bool = False) -> list[App]:
     """So many apps of one pod that are to be tried again, in order of their turn."""
-    return [tried(task_app(f"{namespace}{at:03}", float(at), namespace=namespace, **more)) for at in range(count)]
+    apps = (task_app(f"{namespace}{at:03}", float(at), size=size, namespace=namespace) for at in range(count))
+    return [tried(replace(app, paused=paused)) for app in apps]
 
 
 def going(found: Snapshot) -> list[str]:
@@ -83,7 +84,7 @@ def test_tasks_are_tried_before_drivers_that_may_wait_for_their_end() -> None:
 @pytest.mark.parametrize("kept", ["no node has room", "paused"])
 def test_what_cannot_go_takes_no_turn(kept: str) -> None:
     """It stands first, and could not use a place."""
-    first = retries(5, "broken", size=2000.0) if kept == "no node has room" else retries(5, "broken", paused=True)
+    first = retries(5, size=2000.0) if kept == "no node has room" else retries(5, paused=True)
     assert going(snapshot(*first, tried(task_app("able", 99.0, namespace="broken")), on=ROOMY, window=4)) == ["able"]
 
 
