@@ -28,7 +28,8 @@ TEXT: Schema = {"type": "string"}
 FLAG: Schema = {"type": "boolean"}
 FREE: Schema = {"type": "object"}
 LIST: Schema = {"type": "array"}
-LABELS: Schema = {"type": "object", "additionalProperties": {"type": "string"}}
+# Null takes away what a values file before it says: helm itself does so only where the chart has a default.
+LABELS: Schema = {"type": "object", "additionalProperties": {"type": ["string", "null"]}}
 # A name of a namespace, which is also what a label's value can be; and a name of any other object.
 NAME: Schema = {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"}
 LONG_NAME: Schema = {"type": "string", "pattern": "^[a-z0-9]([-.a-z0-9]{0,200}[a-z0-9])?$"}
@@ -53,8 +54,8 @@ def variables(settings: type[BaseSettings]) -> Schema:
 
 
 def by_name(name: Schema, each: Schema) -> Schema:
-    """Things of one kind, each under its name."""
-    return {"type": "object", "propertyNames": name, "additionalProperties": each}
+    """Things of one kind, each under its name; null takes one away."""
+    return {"type": "object", "propertyNames": name, "additionalProperties": {**each, "type": ["object", "null"]}}
 
 
 def choice(*values: str) -> Schema:
@@ -73,10 +74,10 @@ def image() -> Schema:
 
 def component(**own: Schema) -> Schema:
     """A program: what all have in common, and its own."""
-    quantities = {"type": "object", "additionalProperties": {"type": ["string", "number"]}}
+    quantities = {"type": "object", "additionalProperties": {"type": ["string", "number", "null"]}}
     return fields(
         **own,
-        resources=fields(requests=quantities, limits=quantities, claims=LIST),
+        resources=fields(requests=quantities, limits=quantities, claims={"type": ["array", "null"]}),
         priorityClassName=TEXT,
         nodeSelector=LABELS,
         tolerations=LIST,
@@ -158,7 +159,7 @@ PULL_SECRETS = {"type": "array", "items": {**fields(name={"type": "string", "min
 MATCHERS = {
     "type": "object",
     "propertyNames": {"pattern": "^[a-zA-Z_][a-zA-Z0-9_]*$"},
-    "additionalProperties": {"type": "string", "minLength": 1},
+    "additionalProperties": {"type": ["string", "null"], "minLength": 1},
 }
 LEVEL = choice("debug", "info", "warning", "error")
 PRIORITY = fields(value={"type": "integer", "minimum": -2147483648, "maximum": 999998999}, description=TEXT)
@@ -171,7 +172,7 @@ def prometheus() -> Schema:
         url={"type": "string", "pattern": "^(https?://.+)?$"},
         preset=choice("kubelet-resource", "cadvisor-node-exporter", "metrics-server-like"),
         window={"type": "number", "minimum": 2, "maximum": 3600},
-        queries=fields(**dict.fromkeys(queries, TEXT)),
+        queries=fields(**{name: {"type": ["string", "null"]} for name in queries}),
         jobs=TEXT,
         nodeLabel=TEXT,
         tenant=TEXT,

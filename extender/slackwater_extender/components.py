@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import uuid4
 
+from slackwater_cluster.certificates import CertificateGauges
 from slackwater_extender.auth import Authenticator, LongPolls, TokenReview
 from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.cache.refusedpods import Unschedulable
@@ -81,6 +82,7 @@ def assemble(
     inquiry = UsageQuery(queries(prometheus), prometheus.window, prometheus.node_label, cache.lock.rest)
     sampling = SamplingLoop(cache, inquiry, ask, metrics)
     metrics.registry.register(Gauges(cache, waiting, sampling.age, per_node=settings.node_metrics))
+    metrics.registry.register(CertificateGauges("slackwater_extender_", settings.tls.certificate))
     return Components(
         settings=settings,
         cache=cache,

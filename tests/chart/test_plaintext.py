@@ -45,7 +45,26 @@ def test_names_that_look_like_numbers_stay_names(switch: str, release: str, name
     assert settings["leaderElection"]["resourceNamespace"] == namespace
     own = yaml.safe_load(named(found, "ConfigMap", "slackwater-extender")["data"]["extender.yaml"])
     assert own["decisions"]["own_namespace"] == namespace
-    assert own["decisions"]["watchdog_namespace"] == "kube-system"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ((), None),
+        (("--set=watchdog.enabled=false",), None),
+        (("--set-string=watchdog.namespace=1e3",), "1e3"),
+        (("--set=watchdog.enabled=false,watchdog.namespace=elsewhere",), None),
+    ],
+    ids=["the default", "no watchdog", "elsewhere", "no watchdog, and a name"],
+)
+def test_programs_are_told_of_the_watchdogs_namespace_where_they_would_not_exempt_it(
+    options: tuple[str, ...], told: str | None
+) -> None:
+    """With an older image the chart works as long as nothing is set that it does not know."""
+    found = rendered(*options)
+    own = yaml.safe_load(named(found, "ConfigMap", "slackwater-extender")["data"]["extender.yaml"])
+    assert own["decisions"].get("watchdog_namespace") == told
+    assert variables(found, "operator").get("SLACKWATER_OPERATOR_WATCHDOG_NAMESPACE") == told
 
 
 @pytest.fixture(scope="module")

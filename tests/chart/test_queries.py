@@ -38,9 +38,10 @@ def exported() -> dict[str, frozenset[str]]:
     from slackwater_extender.components import assemble  # noqa: PLC0415 - heavy
     from slackwater_extender.settings import Settings  # noqa: PLC0415
     from slackwater_operator.metrics import Metrics  # noqa: PLC0415
+    from slackwater_operator.webhook.reviews import ReviewMetrics  # noqa: PLC0415
 
     found = dict(state_metrics())
-    for registry in (assemble(Settings()).metrics.registry, Metrics().registry):
+    for registry in (assemble(Settings()).metrics.registry, Metrics().registry, ReviewMetrics().registry):
         for family in registry.collect():
             for suffix in SUFFIXES[family.type]:
                 found[family.name + suffix] = frozenset()

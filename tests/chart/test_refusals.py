@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped] # no types
@@ -77,6 +78,55 @@ def test_null_is_refused_or_takes_away_what_can_be_missed() -> None:
     done = template(NEWEST, *SWITCHES["everything"], *taken)
     assert done.returncode == 0, done.stderr
     assert "nil>" not in done.stdout
+
+
+SAID = {
+    "nodeSelector": {"disk": "ssd"},
+    "podLabels": {"team": "batch"},
+    "podAnnotations": {"note": "x"},
+    "resources": {"limits": {"cpu": "2"}, "requests": {"ephemeral-storage": "1Gi"}, "claims": [{"name": "gpu"}]},
+}
+# Certificates of the chart's own making are others each time.
+OWN = (
+    "--set=tls.mode=existing,tls.existing.extenderSecret=a,tls.existing.schedulerSecret=b",
+    "--set=tls.existing.webhookSecret=c,tls.existing.webhookAuthority=d",
+)
+PARTS = ("extender", "operator", "scheduler", "watchdog", "webhook", "monitor")
+LAYER: dict[str, Any] = {
+    **dict.fromkeys(PARTS, SAID),
+    "hooks": {name: SAID[name] for name in ("nodeSelector", "resources")},
+    "prometheus": {"queries": {"node_cpu": "up"}, "matchers": {"cluster": "prod"}},
+    "monitoring": {
+        "serviceMonitor": {"labels": {"release": "x"}},
+        "rules": {"labels": {"release": "x"}},
+        "dashboards": {"labels": {"release": "x"}, "annotations": {"folder": "x"}},
+    },
+    "policies": {"night": {"spec": {"mode": "score"}}},
+    "priorityClasses": {"batch": {"batch-urgent": {"value": 5}}},
+}
+
+
+def taken(said: dict[str, Any]) -> dict[str, Any]:
+    """The same names with null for each value; of policies and classes null for each of them."""
+    inner = ("night", "batch-urgent")
+    return {
+        name: taken(value) if isinstance(value, dict) and name not in inner else None for name, value in said.items()
+    }
+
+
+@pytest.mark.parametrize("version", ["1.35.1", NEWEST], ids=["webhook", "policy"])
+def test_a_later_values_file_takes_away_with_null_what_one_before_it_says(version: str, tmp_path: Path) -> None:
+    """Helm leaves null in place where the chart has no default of the name; an empty selector would find no node."""
+    files = {"site.yaml": LAYER, "here.yaml": taken(LAYER)}
+    for name, content in files.items():
+        (tmp_path / name).write_text(yaml.safe_dump(content), encoding="utf-8")
+    plain, with_site, with_both = (
+        template(version, *SWITCHES["everything"], *OWN, *(f"--values={tmp_path / name}" for name in used))
+        for used in ((), ("site.yaml",), ("site.yaml", "here.yaml"))
+    )
+    assert with_both.returncode == with_site.returncode == 0, with_both.stderr + with_site.stderr
+    assert with_site.stdout != plain.stdout
+    assert with_both.stdout == plain.stdout
 
 
 def test_a_registry_may_end_with_a_slash() -> None:

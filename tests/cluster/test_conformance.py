@@ -232,6 +232,31 @@ def test_the_command_governs_as_the_operator_does(cluster: MixedCluster) -> None
         assert one.policy(namespace) == two.policy(namespace)
 
 
+@pytest.mark.parametrize(
+    ("settings", "exempt"),
+    [
+        ("decisions: {watchdog_namespace: other}", True),
+        ("decisions: {own_namespace: slackwater-system}", False),
+        ("decisions: [", False),
+        (None, False),
+    ],
+    ids=["told", "not told", "not YAML", "may not be read"],
+)
+def test_the_command_knows_where_the_watchdog_runs(cluster: MixedCluster, settings: str | None, exempt: bool) -> None:
+    """By the extender's settings, as the chart writes them: that namespace is not managed, whatever its label says."""
+    path = f"/api/v1/namespaces/{names.SYSTEM_NAMESPACE}/configmaps"
+    if settings is None:
+        del cluster.answers[path]
+    else:
+        cluster.answers[path] = {
+            "items": [{"metadata": {"name": "slackwater-extender"}, "data": {"extender.yaml": settings}}]
+        }
+    assert read_governance(client(cluster)).managed("other") is not exempt
+    assert "metadata.name=slackwater-extender" in [
+        asked.get("fieldSelector") for at, asked in cluster.asked if at == path
+    ]
+
+
 def test_pages_and_explain_show_the_operator_s_queue_and_pool(cluster: MixedCluster) -> None:
     """Also without the extender's word; of two pools on a queue the first by name, however they are listed."""
     program = operator(cluster)

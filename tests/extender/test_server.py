@@ -48,7 +48,7 @@ def test_serves_and_ends_gracefully(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed")
 def test_callers_prove_themselves_over_tls(tmp_path: Path) -> None:
-    """Certificate of the right CA and name, or a reviewed token; nobody else."""
+    """Certificate of the right CA and name, or a reviewed token; nobody else. Anybody may read how long ours lasts."""
     make_certificates(tmp_path)
     flags = ["--tls.certificate", str(tmp_path / "server.crt"), "--tls.key", str(tmp_path / "server.key")]
     flags += ["--tls.client-ca", str(tmp_path / "ca.crt"), "--tls.client-names", "scheduler", "--no-callers.loopback"]
@@ -56,6 +56,7 @@ def test_callers_prove_themselves_over_tls(tmp_path: Path) -> None:
         base = f"https://127.0.0.1:{port}"
         with client(tmp_path) as nobody, client(tmp_path, "scheduler") as scheduler, client(tmp_path, "other") as other:
             until(lambda: nobody.get(f"{base}/readyz").status_code == 200)
+            assert "\nslackwater_extender_certificate_remaining_seconds " in nobody.get(f"{base}/metrics").text
             assert nobody.post(f"{base}/filter", content=QUESTION).status_code == 401
             assert other.post(f"{base}/filter", content=QUESTION).status_code == 401
             assert scheduler.post(f"{base}/filter", content=QUESTION).json()["NodeNames"] == ["n1"]

@@ -1,7 +1,7 @@
 """Apps of a cluster that is read once: for commands and pages that look and end, with the answers of the operator.
 
 What the user may not read counts as not written: namespaces as managed, policies and frameworks as the built-in ones,
-owners as topmost.
+owners as topmost, the watchdog as where it runs by default.
 """
 
 from __future__ import annotations
@@ -9,12 +9,16 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import structlog
+import yaml
 
+from slackwater.errors import InvalidInput
+from slackwater.validation import parsing
 from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, Forbidden, NotFound
 from slackwater_cluster.api.paths import api_path, custom_path
@@ -115,7 +119,7 @@ def read_governance(
     api: ApiClient, namespaces: Collection[str] = (), system: str = names.SYSTEM_NAMESPACE
 ) -> Governance:
     """Namespaces and policies as they are now; `namespaces` count as managed where the list may not be read."""
-    governance = Governance(system)
+    governance = Governance(system, _watchdog_namespace(api, system))
     found = _read(api, api_path("namespaces"))
     if found is None:
         made = [NamespaceRecord(name=name, labels={names.MANAGED: "true"}) for name in namespaces]
@@ -125,6 +129,15 @@ def read_governance(
     policies = _read(api, custom_path("slackpolicies")) or ()
     governance.set("SlackPolicy", [trim.custom(msgspec.convert(body, wire.Custom, strict=False)) for body in policies])
     return governance
+
+
+def _watchdog_namespace(api: ApiClient, system: str) -> str:
+    """Where the watchdog runs, by the extender's settings: a label on a Deployment or pod could be anybody's."""
+    chosen = {"fieldSelector": "metadata.name=slackwater-extender"}
+    for body in _read(api, api_path("configmaps", namespace=system), chosen) or ():
+        with suppress(InvalidInput), parsing("extender.yaml", "it cannot be read", "see docs/reference/settings.md"):
+            return str(yaml.safe_load(body["data"]["extender.yaml"])["decisions"]["watchdog_namespace"])
+    return names.WATCHDOG_HOME
 
 
 def _frameworks(api: ApiClient, system: str) -> ExtendedTable:

@@ -94,6 +94,12 @@ https://{{ include "slackwater.extenderHost" . }}:{{ .Values.extender.port }}
 {{- ternary .Values.watchdog.namespace .Release.Namespace .Values.watchdog.enabled }}
 {{- end }}
 
+{{/* The same where programs must be told: these two are exempt anyway, and images older than the setting refuse its name. */}}
+{{- define "slackwater.watchdogElsewhere" -}}
+{{- $where := include "slackwater.watchdogNamespace" . }}
+{{- if not (has $where (list "kube-system" .Release.Namespace)) }}{{ $where }}{{ end }}
+{{- end }}
+
 {{/* Whether a SlackPolicy that the chart writes gates and shrinks pods. */}}
 {{- define "slackwater.enforces" -}}
 {{- range prepend (.Values.policies | default dict | values) .Values.policy }}
@@ -209,7 +215,17 @@ https://{{ include "slackwater.extenderHost" . }}:{{ .Values.extender.port }}
 {{- $_ := set .Values "runAsUser" "cluster" }}
 {{- end }}
 {{- include "slackwater.fill" (dict "values" .Values "defaults" (.Files.Get "files/additions.yaml" | fromYaml)) }}
+{{- include "slackwater.forget" .Values }}
 {{- include "slackwater.refusals" . }}
+{{- end }}
+
+{{/* Forgets names whose value is null: it takes away what a values file before said, and helm leaves it there where the chart has no default. What is handed on as it is may mean something by it. */}}
+{{- define "slackwater.forget" -}}
+{{- range $name, $value := . }}
+{{- if kindIs "invalid" $value }}{{ $_ := unset $ $name }}
+{{- else if and (kindIs "map" $value) (not (has $name (list "global" "spec" "settings" "profile" "affinity"))) }}{{ include "slackwater.forget" $value }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* Sets what is absent (or null, which nothing takes away where no default is) and keeps what is there, be it empty or false. `merge` would take these for absent. What is missing of resources is

@@ -15,6 +15,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 
 from slackwater.errors import InvalidInput, Unavailable
+from slackwater_cluster.certificates import CertificateGauges
 from slackwater_cluster.customresources import SlackPolicySpec
 from slackwater_cluster.frameworks import builtin
 from slackwater_cluster.governance import UNWRITTEN
@@ -53,8 +54,9 @@ class Policies(Protocol):
 class ReviewMetrics:
     """What is counted of reviews."""
 
-    def __init__(self) -> None:
+    def __init__(self, certificate: Path | None = None) -> None:
         self.registry = CollectorRegistry()
+        self.registry.register(CertificateGauges("slackwater_webhook_", certificate))
         self.seconds = Histogram(
             "slackwater_webhook_seconds", "From a question to its answer.", buckets=BUCKETS, registry=self.registry
         )
@@ -69,7 +71,7 @@ class ReviewServer:
         self._certificate, self._key = certificate, key
         self._tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self._rules = builtin().rules()
-        self._metrics = ReviewMetrics()
+        self._metrics = ReviewMetrics(certificate)
         self._loaded = 0.0
         self._large = asyncio.Semaphore(LARGE_AT_ONCE)
 

@@ -200,3 +200,12 @@ async def test_it_listens_on_an_address_of_ipv6(host: str, tmp_path: Path, unuse
     async with ReviewServer(Known(), tmp_path / "tls.crt", tmp_path / "tls.key").listening(host, unused_tcp_port):
         _, writer = await asyncio.open_connection("::1", unused_tcp_port)
         writer.close()
+
+
+async def test_it_tells_how_long_its_certificate_is_valid(tmp_path: Path) -> None:
+    """Nobody would notice otherwise: an API server lets pods pass where it does not believe it."""
+    certify(tmp_path, "first")
+    server = ReviewServer(Known(), tmp_path / "tls.crt", tmp_path / "tls.key")
+    async with TestClient(TestServer(server.application())) as caller:
+        told = await (await caller.get("/metrics")).text()
+    assert "\nslackwater_webhook_certificate_remaining_seconds " in told

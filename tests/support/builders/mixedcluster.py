@@ -196,7 +196,9 @@ class MixedCluster:
         if found is None:
             return httpx2.Response(404, json={"message": f"{path} does not exist"})
         selector = request.url.params.get("fieldSelector", "")
-        if selector:
+        if selector.startswith("metadata.name="):
+            found = _list(each for each in found["items"] if each["metadata"]["name"] == selector.partition("=")[2])
+        elif selector:
             bound = {"spec.nodeName=": False, "spec.nodeName!=": True}[selector]
             found = _list(pod for pod in found["items"] if bool(pod["spec"].get("nodeName")) is bound)
         return httpx2.Response(200, json=found)
