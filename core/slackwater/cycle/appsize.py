@@ -158,14 +158,29 @@ def driver_size(drivers: Sequence[PodGroup]) -> Resources:
 
 
 def task_size(app: App, tasks: Sequence[PodGroup]) -> Resources:
-    """What one task declares: the largest of the groups that exist, else what the app announced."""
-    requests = [group.request for group in tasks]
+    """What one task declares: the largest of the groups that have pods, else what the app announced.
+
+    A group that no node could ever take has none left (`impossible`): it only counts where there is no other, and
+    refuses an app that has not started.
+    """
+    counted = [group for group in tasks if group.total] or ([] if app.started else tasks)
+    requests = [group.request for group in counted]
     if app.task_request is not None:
         requests.append(app.task_request)
     size = requests[0] if requests else NOTHING
     for request in requests[1:]:
         if request is not size and request != size:
             size = size.at_least(request)
+    return size
+
+
+def one_of(kinds: Sequence[TaskNeed], needs: Sequence[TaskNeed], task: Resources) -> Resources:
+    """What one task asks for if it is of these kinds; `task` where they are all that an app needs."""
+    if len(kinds) == len(needs):
+        return task
+    size = NOTHING
+    for need in kinds:
+        size = size.at_least(need.request)
     return size
 
 

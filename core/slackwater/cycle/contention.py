@@ -137,9 +137,8 @@ class Grounds:
 
     def _promised(self, app: App, ground: Ground) -> Resources:
         """What one task of the app declares, if it may run on the ground and any node could take it."""
-        reach = self._driver_nodes.facts(app).reach
-        meant = any(self._may_run(tasks, ground) for tasks in reach) and self._driver_nodes.serves(app)
-        return self._sizes[app.id].task if meant else NOTHING
+        meant = any(self._may_run(tasks, ground) for tasks in self._driver_nodes.facts(app).reach)
+        return self._driver_nodes.promised(app, self._sizes[app.id].task) if meant else NOTHING
 
     def _may_run(self, tasks: TaskReach, ground: Ground) -> bool:
         return any(self._meets(tasks.constraints, asked, ground) for asked in tasks.requests)
