@@ -83,7 +83,7 @@ class Nominations:
             self.cache.nominated_in_vain[pod.uid] = self.clock()
 
     async def clear(self) -> None:
-        """Take back nominations of pods whose gate could not be lifted: behind it they would keep room from others.
+        """Take back nominations of pods that could not be released: held or parked, they would keep room from others.
 
         Their room is given back only then, because a nomination that was written and not confirmed still takes it; or
         when the watch has shown for a while that none was written.
@@ -102,16 +102,16 @@ class Nominations:
                 await self.writes.unreserve([uid])
 
     def _waits(self, pod: PodRecord) -> bool:
-        """Whether a pod is behind its gate, and not on its way again."""
-        return pod.gated and not pod.node and self.cache.in_flight.get(pod.uid) is None
+        """Whether a pod is held or parked, and not on its way again."""
+        return _back(pod) and self.cache.in_flight.get(pod.uid) is None
 
     async def clean(self) -> int:
-        """At take-over: a gated pod that is nominated or reserved for keeps room for nobody; a dead leader left it.
+        """At take-over: what is held or parked, and nominated or reserved for, keeps room for nobody.
 
-        Pods that it released for an autoscaler to see still wait for their machines.
+        A dead leader left it. Pods that it released for an autoscaler to see still wait for their machines.
         """
         self.cache.adopt_growth()
-        held = [pod for pod in self.cache.index.pods() if pod.gated and not pod.node]
+        held = [pod for pod in self.cache.index.pods() if _back(pod)]
         left = [pod for pod in held if pod.nominated]
         await asyncio.gather(*(self.writes.nominate(pod, "") for pod in left))
         await self.writes.unreserve([pod.uid for pod in held])  # it may have died between place and write
@@ -222,6 +222,11 @@ class Nominations:
         self.cache.moved(pod.uid, self.clock(), node)
         if node != pod.nominated and await self.writes.nominate(pod, node):
             self.metrics.moves.labels("moved" if node else "cleared").inc()
+
+
+def _back(pod: PodRecord) -> bool:
+    """Whether the scheduler may not bind a pod: it is behind our gate, or our filter refuses it."""
+    return (pod.gated or pod.parked) and not pod.node
 
 
 def _refused(on_its_way: InFlight) -> int:
