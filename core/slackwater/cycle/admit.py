@@ -193,7 +193,7 @@ class AdmissionRound:
         if WaitReason.NOT_BOUND in reasons:
             count = sum(len(group.held) for group in first if group.pausing)
             return Verdict(app.id, WaitReason.NOT_BOUND, {"count": count}, position)
-        return None if self.grows else self._fragmented(app, first[0], position)
+        return None if self.grows else self.unplaced_verdict(app, first, position)
 
     def _no_node(self, app: App, position: int) -> Verdict | None:
         """What fits nowhere now claims nothing: others may go before it. Where nodes are added, it shows the need."""
@@ -209,11 +209,16 @@ class AdmissionRound:
         if self.rooms.fits(self.shapes[app.id, group.key]):
             numbers = {"queue": self.queue.name, "claimant": self.bars(app, group).claimant}
             return Verdict(app.id, WaitReason.LAST_NODE, numbers, position)
-        return self._fragmented(app, group, position)
-
-    def _fragmented(self, app: App, group: PodGroup, position: int) -> Verdict:
         numbers = {"queue": self.queue.name, "ask": describe(group.request)}
         return Verdict(app.id, WaitReason.FRAGMENTED, numbers, position)
+
+    def unplaced_verdict(self, app: App, groups: Sequence[PodGroup], position: int = 0) -> Verdict:
+        """Placement found no node for these groups a moment ago; what is true now is said of the first without room."""
+        full = next((group for group in groups if not self.seated(app, group)), None)
+        if full is not None:
+            return self.no_node_verdict(app, full, position)
+        what = "all pods of its gang" if app.gang else f"a pod that asks for {describe(groups[0].request)}"
+        return Verdict(app.id, WaitReason.UNPLACED, {"what": what}, position)
 
     def seated(self, app: App, group: PodGroup) -> bool:
         """Whether a node has room for one pod of the group, and a driver may take it."""

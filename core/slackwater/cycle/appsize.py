@@ -54,6 +54,13 @@ class TaskNeed(NamedTuple):
     later: bool = False  # another stage comes first
 
 
+class TaskReach(NamedTuple):
+    """Tasks of an app that ask the same of a node beside room, and their sizes; nothing while nobody knows any."""
+
+    constraints: str
+    requests: tuple[Resources, ...]
+
+
 class AppFacts(NamedTuple):
     """What the tests of a round ask of an app's groups, whatever its pool."""
 
@@ -61,7 +68,7 @@ class AppFacts(NamedTuple):
     first: tuple[PodGroup, ...]  # what of it goes first: its driver, or where it has none any of its pods
     driver: PodGroup | None  # a driver that is held
     home: str  # what its driver asks of a node beside room
-    reach: tuple[str, ...]  # what its tasks ask of a node; while there are none, what its driver asks
+    reach: tuple[TaskReach, ...]  # where its tasks may run; while there are none, where its driver may
     needs: tuple[TaskNeed, ...]  # what is still to run beside drivers
 
 
@@ -151,8 +158,13 @@ def driver_size(drivers: Sequence[PodGroup]) -> Resources:
 
 
 def task_size(app: App, tasks: Sequence[PodGroup]) -> Resources:
-    """What one task declares: the largest of the groups that exist, else what the app announced."""
-    requests = [group.request for group in tasks]
+    """What one task declares: the largest of the groups that have pods, else what the app announced.
+
+    A group that no node could ever take has none left (`impossible`): it only counts where there is no other, and
+    refuses an app that has not started.
+    """
+    counted = [group for group in tasks if group.total] or ([] if app.started else tasks)
+    requests = [group.request for group in counted]
     if app.task_request is not None:
         requests.append(app.task_request)
     size = requests[0] if requests else NOTHING
@@ -162,15 +174,34 @@ def task_size(app: App, tasks: Sequence[PodGroup]) -> Resources:
     return size
 
 
+def one_of(kinds: Sequence[TaskNeed], needs: Sequence[TaskNeed], task: Resources) -> Resources:
+    """What one task asks for if it is of these kinds; `task` where they are all that an app needs."""
+    if len(kinds) == len(needs):
+        return task
+    size = NOTHING
+    for need in kinds:
+        size = size.at_least(need.request)
+    return size
+
+
 def facts(app: App) -> AppFacts:
     """Look at the groups of one app."""
     drivers, tasks = parts(app)
     held = tuple([group for group in app.groups if group.held])
     waiting = tuple([group for group in drivers if group.held])
     home = next((group.constraints for group in (*waiting, *drivers)), "")
-    reach = tuple(sorted({group.constraints for group in tasks or drivers}))
+    reach = tuple(task_reach(app, drivers, tasks))
     needs = tuple(task_needs(app, drivers, tasks, home))
     return AppFacts(app, waiting or held, waiting[0] if waiting else None, home, reach, needs)
+
+
+def task_reach(app: App, drivers: Sequence[PodGroup], tasks: Sequence[PodGroup]) -> Iterable[TaskReach]:
+    """Where tasks of the app may run: one entry at the least, unless nothing of it is left."""
+    sizes: dict[str, dict[Resources, None]] = {}
+    for group in tasks or drivers:
+        asked = group.request if tasks else app.task_request or NOTHING
+        sizes.setdefault(group.constraints, {})[asked] = None
+    return (TaskReach(name, tuple(sizes[name])) for name in sorted(sizes))
 
 
 def task_needs(app: App, drivers: Sequence[PodGroup], tasks: Sequence[PodGroup], home: str) -> Iterable[TaskNeed]:

@@ -39,6 +39,7 @@ class WaitReason(StrEnum):
     PARENTS = "waiting-for-parents"
     ROOM = "no-room"
     FRAGMENTED = "no-node-has-room"
+    UNPLACED = "no-node-found"
     NOT_BOUND = "not-bound"
     WINDOW = "window-full"
     GROWTH = "waiting-for-nodes"
@@ -102,6 +103,10 @@ SENTENCES: Mapping[WaitReason, str] = {
     WaitReason.PARENTS: "stage {stage} (level {level}) starts once the stages before it are placed",
     WaitReason.ROOM: "the nodes of queue {queue} have {free} {kind} free in all, a pod of this app asks for {ask}",
     WaitReason.FRAGMENTED: "no single node of queue {queue} has room for {ask}; it goes as soon as one has",
+    WaitReason.UNPLACED: (
+        "placement found no node for {what} a moment ago, although by the last count one has room for such a pod; "
+        "others go first for some seconds, and it is tried again"
+    ),
     WaitReason.NOT_BOUND: (
         "releases of this app came to nothing: the scheduler bound a pod to no node although one had room, or the API "
         "server did not take the release; {count} pods let others go first for a while and are then tried again; "

@@ -2,8 +2,8 @@
 
 A driver is a danger to tasks only on nodes that both can reach. So each app is tested on its own ground:
 
-    ground    the nodes its tasks can reach, if its driver can land on one of them; else the nodes of its driver alone,
-              where no task is kept out by it
+    ground    the nodes its tasks can reach, if one of them is large enough for a task and for its driver, which can
+              land there; else the nodes of its driver alone, where no task is kept out by it
     C         of the ground's nodes (see admission.capacity)
     TotalAMC  of drivers that run on the ground, or are on their way and may land there
 
@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slackwater.admission.budget import DriverVerdict, RunningMeans
-from slackwater.cycle.appsize import AppSize
+from slackwater.cycle.appsize import AppSize, TaskReach
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.feasibility import reachable
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
-from slackwater.resources import NOTHING, Resources
+from slackwater.resources import NOTHING, Resources, holding
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,7 +40,8 @@ class Ground:
     most: Resources  # as much as there would be if every node were open and empty
     means: RunningMeans
     shared: bool = True  # whether tasks of the app run there too
-    met: dict[str, bool] = field(default_factory=dict)  # by constraints: whether such pods can use one of its nodes
+    # By constraints and request: whether such pods can use one of its nodes.
+    met: dict[tuple[str, Resources], bool] = field(default_factory=dict)
     # What the budget said to a driver and a task of these sizes, until another driver is let in.
     answers: dict[tuple[Resources, Resources], DriverVerdict] = field(default_factory=dict)
 
@@ -58,12 +59,15 @@ class Grounds:
     ) -> None:
         self._snapshot, self._queue, self._driver_nodes = snapshot, queue, driver_nodes
         self._running, self._sizes = list(running), sizes
-        self._made: dict[tuple[str, ...], Ground] = {}
+        self._made: dict[tuple[bytes, bool], Ground] = {}  # by nodes, and whether they are shared
+        self._found: dict[tuple[TaskReach, str, Resources], Ground] = {}  # by tasks and driver
+        self._enough: dict[tuple[str, Resources], Mask] = {}  # see _large_enough
 
     def of(self, app: App) -> list[Ground]:
         """The grounds on which the app's drivers must leave room; one at the least."""
         facts = self._driver_nodes.facts(app)
-        return [self._ground(name, facts.home) for name in facts.reach]
+        driver = facts.driver.request if facts.driver is not None else NOTHING
+        return [self._ground(tasks, facts.home, driver) for tasks in facts.reach]
 
     def whole(self) -> Ground:
         """All nodes of the queue, known by their sum."""
@@ -78,20 +82,30 @@ class Grounds:
                 ground.means.start_driver(size.driver, self._promised(app, ground))
                 ground.answers.clear()
 
-    def _ground(self, tasks: str, driver: str) -> Ground:
-        key = (tasks, driver)
-        if key not in self._made:
-            self._made[key] = self._make(tasks, driver)
-        return self._made[key]
+    def _ground(self, tasks: TaskReach, home: str, driver: Resources) -> Ground:
+        key = (tasks, home, driver)
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = self._find(tasks, home, driver)
+        return found
 
-    def _make(self, tasks: str, driver: str) -> Ground:
-        shares = self._queue.shares
-        if shares is None:
-            return self.whole()
-        theirs, its = self._rows(tasks), self._rows(driver)
-        shared = bool((theirs & its).any()) or not its.any()
-        nodes = theirs if shared else its
-        capacity = shares.capacity(nodes)
+    def _find(self, tasks: TaskReach, home: str, driver: Resources) -> Ground:
+        """Apps of many sizes meet on few grounds, each of which is counted once."""
+        if self._queue.shares is None:
+            key, nodes, shared = b"", None, True
+        else:
+            its = self._large_enough(home, driver)
+            theirs = (self._large_enough(tasks.constraints, asked) for asked in tasks.requests)
+            shared = not its.any() or any((rows & its).any() for rows in theirs)
+            nodes = self._rows(tasks.constraints) if shared else its
+            key = nodes.tobytes()
+        if (key, shared) not in self._made:
+            self._made[key, shared] = self.whole() if nodes is None else self._make(nodes, shared=shared)
+        return self._made[key, shared]
+
+    def _make(self, nodes: Mask, *, shared: bool) -> Ground:
+        assert self._queue.shares is not None  # noqa: S101 - only asked where nodes are known one by one
+        capacity = self._queue.shares.capacity(nodes)
         return self._counted(Ground(nodes, capacity, self._most(nodes).at_least(capacity), RunningMeans(), shared))
 
     def _most(self, nodes: Mask) -> Resources:
@@ -123,19 +137,33 @@ class Grounds:
 
     def _promised(self, app: App, ground: Ground) -> Resources:
         """What one task of the app declares, if it may run on the ground and any node could take it."""
-        reach = self._driver_nodes.facts(app).reach
-        meant = any(self._rows_meet(name, ground) for name in reach) and self._driver_nodes.serves(app)
-        return self._sizes[app.id].task if meant else NOTHING
+        meant = any(self._may_run(tasks, ground) for tasks in self._driver_nodes.facts(app).reach)
+        return self._driver_nodes.promised(app, self._sizes[app.id].task) if meant else NOTHING
+
+    def _may_run(self, tasks: TaskReach, ground: Ground) -> bool:
+        return any(self._meets(tasks.constraints, asked, ground) for asked in tasks.requests)
 
     def _lands(self, group: PodGroup, ground: Ground) -> bool:
-        return self._rows_meet(group.constraints, ground)
+        return self._meets(group.constraints, group.request, ground)
 
-    def _rows_meet(self, constraints: str, ground: Ground) -> bool:
+    def _meets(self, constraints: str, request: Resources, ground: Ground) -> bool:
+        """Whether the ground has a node for such pods."""
         if ground.nodes is None:
             return True
-        if constraints not in ground.met:
-            ground.met[constraints] = bool((self._rows(constraints) & ground.nodes).any())
-        return ground.met[constraints]
+        key = (constraints, request)
+        if key not in ground.met:
+            ground.met[key] = bool((self._large_enough(constraints, request) & ground.nodes).any())
+        return ground.met[key]
+
+    def _large_enough(self, constraints: str, request: Resources) -> Mask:
+        """The rows that could take such a pod if they were empty; all that it reaches where none could."""
+        key = (constraints, request)
+        found = self._enough.get(key)
+        if found is None:
+            table, rows = self._snapshot.nodes, self._rows(constraints)
+            fits = rows if table is None else rows & holding(table.total, request.demand(table.kinds))
+            found = self._enough[key] = fits if fits.any() else rows
+        return found
 
     def _rows(self, constraints: str) -> Mask:
         found = reachable(self._snapshot, self._queue, constraints)

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from slackwater.cycle.appsize import AppSizes, TaskNeed
+from slackwater.cycle.appsize import AppSizes, TaskNeed, one_of
 from slackwater.cycle.feasibility import reachable
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
-from slackwater.resources import Resources, places
+from slackwater.resources import NOTHING, Resources, places
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -148,6 +148,21 @@ class DriverNodes:
             first = _first(needs)
             found = self._serving[needs] = not first or any(self._served(need) for need in first)
         return found
+
+    def promised(self, app: App, task: Resources) -> Resources:
+        """What drivers leave for a task of an app that has started: of the kinds that have their places, if any has.
+
+        `task`: what one asks for, whatever its kind.
+        """
+        if not self.known:
+            return task
+        needs = self.facts(app).needs
+        served = needs if len(needs) <= 1 else [need for need in needs if self._served(need)]
+        return one_of(served, needs, task) if self.serves(app) else NOTHING
+
+    def placeable(self, app: App, task: Resources) -> Resources:
+        """The same of an app whose driver waits: of the kinds that find places beside it if all nodes are empty."""
+        return one_of(self.kinds(app), self.facts(app).needs, task)
 
     def _served(self, need: TaskNeed) -> bool:
         return self._goes_into_emptiest(need) or self._of(need).total >= need.together

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from slackwater.cycle.appstarts.impossible import incomplete
-from slackwater.cycle.appverdicts import PLACES, RESUME_APP, RESUME_QUEUE, Verdict, WaitReason, describe
+from slackwater.cycle.appverdicts import PLACES, RESUME_APP, RESUME_QUEUE, Verdict, WaitReason
 from slackwater.cycle.podline.readiness import readiness
 from slackwater.cycle.queuepass import Lane, ReleaseWindow
 from slackwater.cycle.releasequeue import ReleaseQueue
-from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
+from slackwater.cycle.snapshot import App, PodGroup, Snapshot
 
 
 def verdicts(snapshot: Snapshot, lanes: Sequence[Lane], window: ReleaseWindow) -> dict[str, Verdict]:
@@ -123,7 +123,7 @@ def _why_held(app: App, lane: Lane, rows: Mapping[str, int], window: ReleaseWind
         return Verdict(app.id, WaitReason.PAUSED, {"what": what, "remedy": remedy})
     row = rows.get(app.id)
     if row is None:
-        return _not_yet(app, held, lane.queue)
+        return _not_yet(app, held, lane)
     return _crowded(app, lane, row, window)
 
 
@@ -171,15 +171,14 @@ def _window_full(app: App, line: ReleaseQueue, window: ReleaseWindow) -> Verdict
     return Verdict(app.id, WaitReason.WINDOW, {**numbers, "count": line.gang_pods(app.id)} if app.gang else numbers)
 
 
-def _not_yet(app: App, held: Sequence[PodGroup], queue: Queue) -> Verdict:
-    """No group of it is a candidate: its driver or its parents are not there yet, or no single node has room."""
-    reasons = {each.reason for each in readiness(app, queue)}
+def _not_yet(app: App, held: Sequence[PodGroup], lane: Lane) -> Verdict:
+    """No group of it is a candidate: its driver or its parents are not there yet, or placement found no node."""
+    reasons = {each.reason for each in readiness(app, lane.queue)}
     if WaitReason.NOT_BOUND in reasons:
         pausing = sum(len(group.held) for group in held if group.pausing)
         return Verdict(app.id, WaitReason.NOT_BOUND, {"count": pausing})
-    if WaitReason.FRAGMENTED in reasons:
-        stuck = next(group for group in held if group.unplaceable)
-        return Verdict(app.id, WaitReason.FRAGMENTED, {"queue": queue.name, "ask": describe(stuck.request)})
+    if WaitReason.UNPLACED in reasons:
+        return lane.admission.unplaced_verdict(app, [group for group in held if group.unplaceable])
     if WaitReason.DRIVER in reasons:
         return Verdict(app.id, WaitReason.DRIVER, {"count": app.held_pods})
     if (verdict := incomplete(app)) is not None:

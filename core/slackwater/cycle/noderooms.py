@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import groupby, islice
+from operator import ge, sub
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -127,14 +129,18 @@ class NodeRooms:
 
     def take(self, shape: int, barred: Mask | None = None, *, spread: bool = False) -> int:
         """Give one pod of the shape its room; the row, or −1 where no node has any. `spread`: where most is left."""
+        row = self._choice(shape, barred, spread=spread)
+        if row >= 0:
+            self._charge(shape, row)
+        return row
+
+    def _choice(self, shape: int, barred: Mask | None, *, spread: bool) -> int:
         slack = self._slack(shape)
         if spread:
             slack = np.where(self._fits[shape], -slack, np.inf)
         row = int(np.argmin(slack if barred is None else np.where(barred, np.inf, slack))) if slack.size else -1
-        if row < 0 or not self._fits[shape, row] or (barred is not None and barred[row]):
-            return -1
-        self._charge(shape, row)
-        return row
+        taken = row < 0 or not self._fits[shape, row] or (barred is not None and barred[row])
+        return -1 if taken else row
 
     def take_on(self, shape: int, node: str) -> None:
         """The same on a node that was found before; "": on any."""
@@ -189,11 +195,35 @@ class NodeRooms:
     def _pack(self, wanted: Sequence[tuple[int, int]], *, spread: bool = False) -> list[list[int]]:
         """Give pods their room one after the other, as far as there is any; the rows of each shape's pods."""
         found: list[list[int]] = [[] for _ in wanted]
-        for at in self._hardest(wanted):
-            shape, count = wanted[at]
-            while len(found[at]) < count and (row := self.take(shape, spread=spread)) >= 0:
-                found[at].append(row)
+        for shape, run in groupby(self._hardest(wanted), key=lambda at: wanted[at][0]):
+            alike = list(run)
+            rows = iter(self._rows_of(shape, sum(wanted[at][1] for at in alike), spread=spread))
+            for at in alike:
+                found[at] = list(islice(rows, wanted[at][1]))
         return found
+
+    def _rows_of(self, shape: int, count: int, *, spread: bool) -> list[int]:
+        """Give so many pods of one shape their room, as far as there is any.
+
+        The node that is left with least is left with less still by the next one: it takes as many as it holds.
+        """
+        rows: list[int] = []
+        while len(rows) < count and (row := self._choice(shape, None, spread=spread)) >= 0:
+            rows += [row] * self._fill(shape, row, 1 if spread else count - len(rows))
+        return rows
+
+    def _fill(self, shape: int, row: int, most: int) -> int:
+        """Give pods of the shape their room on one node, as many as it holds; returns how many."""
+        left = [*self.room[row].tolist(), *self.native[row].tolist()]
+        asked = [*self._amounts[shape], *self._natives[shape].tolist()]
+        least = [*self._needed[shape].tolist(), *self._needed_native[shape].tolist()]
+        count = 0
+        while count < most and all(map(ge, left, least)):
+            left = list(map(sub, left, asked))
+            count += 1
+        self.room[row], self.native[row] = left[: len(self.kinds)], left[len(self.kinds) :]
+        self._renew(row)
+        return count
 
     def _searched(self, wanted: Sequence[tuple[int, int]]) -> list[list[int]] | None:
         """The same for a few pods and nodes, looked for in other ways still."""

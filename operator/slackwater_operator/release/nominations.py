@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import structlog
@@ -43,15 +43,46 @@ class Nominations:
     writes: ReleaseWriter
     told: Callable[[PodRecord], None] = lambda _: None  # a pod was parked
     _after: int = 0
+    _awake: set[str] = field(default_factory=set)  # refused pods that have room again, and were not looked at since
+    _looks: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
         writes = self.writes
         self.cache, self.places, self.writer = writes.cache, writes.places, writes.writer
         self.metrics, self.clock = writes.metrics, writes.clock
 
+    async def wake(self) -> None:
+        """Before a round: refused pods for which there is room again get it, if none of higher priority is held.
+
+        Nobody keeps room for them, and the round would give it to held pods of whatever priority.
+        """
+        on_their_way = (self.cache.index.pod(uid) for uid, _ in self.cache.in_flight.all())
+        refused = any(pod is not None and pod.unscheduled == UNSCHEDULABLE for pod in on_their_way)
+        if not refused or self._looks.locked():
+            return
+        async with self._looks:
+            self._awake |= await self._woken()
+            going = [each for each in self._going() if each[0].uid in self._awake] if self._awake else []
+            self._awake -= {pod.uid for pod, _ in going}
+            await self._move(going)
+
+    def _going(self) -> list[tuple[PodRecord, InFlight]]:
+        """Releases under way that no held pod is to go before."""
+        self.cache.views.refresh()
+        waiting = (each.priority for each in self.cache.views.values() if each.counts.held or each.counts.parked)
+        least = max(waiting, default=-math.inf)
+        found = ((self.cache.index.pod(uid), way) for uid, way in self.cache.in_flight.all() if not way.stranded)
+        ours = [(pod, way) for pod, way in found if pod is not None and self._ours(pod)]
+        return [(pod, way) for pod, way in ours if pod.priority >= least and _refused(way) < MOST_NODES]
+
     async def run(self) -> None:
         """Look once at every release under way."""
-        woken = await self._woken()
+        async with self._looks:
+            await self._look()
+
+    async def _look(self) -> None:
+        woken = self._awake | await self._woken()
+        self._awake = set()
         late: list[tuple[PodRecord, InFlight]] = []
         stuck: list[tuple[PodRecord, InFlight]] = []
         for uid, on_its_way in self.cache.in_flight.all():
@@ -83,7 +114,7 @@ class Nominations:
             self.cache.nominated_in_vain[pod.uid] = self.clock()
 
     async def clear(self) -> None:
-        """Take back nominations of pods whose gate could not be lifted: behind it they would keep room from others.
+        """Take back nominations of pods that could not be released: held or parked, they would keep room from others.
 
         Their room is given back only then, because a nomination that was written and not confirmed still takes it; or
         when the watch has shown for a while that none was written.
@@ -102,16 +133,16 @@ class Nominations:
                 await self.writes.unreserve([uid])
 
     def _waits(self, pod: PodRecord) -> bool:
-        """Whether a pod is behind its gate, and not on its way again."""
-        return pod.gated and not pod.node and self.cache.in_flight.get(pod.uid) is None
+        """Whether a pod is held or parked, and not on its way again."""
+        return _back(pod) and self.cache.in_flight.get(pod.uid) is None
 
     async def clean(self) -> int:
-        """At take-over: a gated pod that is nominated or reserved for keeps room for nobody; a dead leader left it.
+        """At take-over: what is held or parked, and nominated or reserved for, keeps room for nobody.
 
-        Pods that it released for an autoscaler to see still wait for their machines.
+        A dead leader left it. Pods that it released for an autoscaler to see still wait for their machines.
         """
         self.cache.adopt_growth()
-        held = [pod for pod in self.cache.index.pods() if pod.gated and not pod.node]
+        held = [pod for pod in self.cache.index.pods() if _back(pod)]
         left = [pod for pod in held if pod.nominated]
         await asyncio.gather(*(self.writes.nominate(pod, "") for pod in left))
         await self.writes.unreserve([pod.uid for pod in held])  # it may have died between place and write
@@ -135,12 +166,12 @@ class Nominations:
         due = on_its_way.tried + self._terms(pod).unschedulable_seconds
         return on_its_way.seen and not on_its_way.growth and pod.unscheduled == UNSCHEDULABLE and self.clock() >= due
 
-    async def _woken(self) -> Collection[str]:
+    async def _woken(self) -> set[str]:
         """Refused pods for which the extender has room now."""
         try:
             self._after, uids = await self.places.wakeups(self._after)
         except Unavailable:
-            return ()
+            return set()
         return set(uids)
 
     async def _park(self, releases: Sequence[tuple[PodRecord, InFlight]], crowded_out: Collection[str] = ()) -> None:
@@ -222,6 +253,11 @@ class Nominations:
         self.cache.moved(pod.uid, self.clock(), node)
         if node != pod.nominated and await self.writes.nominate(pod, node):
             self.metrics.moves.labels("moved" if node else "cleared").inc()
+
+
+def _back(pod: PodRecord) -> bool:
+    """Whether the scheduler may not bind a pod: it is behind our gate, or our filter refuses it."""
+    return (pod.gated or pod.parked) and not pod.node
 
 
 def _refused(on_its_way: InFlight) -> int:

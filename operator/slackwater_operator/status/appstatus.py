@@ -104,8 +104,8 @@ def _reason(each: AppView, verdict: Verdict | None, result: RoundResult, no_node
         return WaitReason.COMPLETE.value, "no pod of this app is held"
     if verdict.reason is WaitReason.RELEASED and no_node and waiting and not each.counts.released:
         # The round let it go and placement then found no node: what is said is what came of it.
-        return WaitReason.FRAGMENTED.value, UNPLACED.format(why=no_node)
-    if verdict.reason is WaitReason.FRAGMENTED and no_node:
+        return WaitReason.UNPLACED.value, UNPLACED.format(why=no_node)
+    if verdict.reason in (WaitReason.FRAGMENTED, WaitReason.UNPLACED) and no_node:
         return verdict.reason.value, f"{verdict.sentence} ({no_node})"
     return verdict.reason.value, verdict.sentence
 

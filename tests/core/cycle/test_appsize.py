@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from slackwater.admission.capacity import NodeShares
-from slackwater.cycle.appsize import facts, measure
+from slackwater.cycle.appsize import TaskReach, facts, measure
 from slackwater.cycle.cycle import decide
 from slackwater.cycle.snapshot import App, PodGroup, Snapshot
 from slackwater.resources import NOTHING
@@ -63,5 +63,5 @@ def test_only_what_is_there_or_to_come_has_a_size() -> None:
 def test_an_app_reaches_what_its_living_pods_reach() -> None:
     """Its driver that waits says where it is at home."""
     app = facts(with_groups(driver_app("app"), FAILED_DRIVER, ENDED_TASK))
-    assert (app.home, app.reach) == ("", ("",))
+    assert (app.home, app.reach) == ("", (TaskReach("", (cpu(1),)),))
     assert [need.constraints for need in app.needs] == [""]

@@ -26,13 +26,22 @@ def world(*apps: App) -> Snapshot:
     return Snapshot(0.0, (queue,), apps, nodes=table, reach=REACH)
 
 
-def app(number: int, *, driver: str = "", tasks: str | None = None, started: bool = False, seat: str = "") -> App:
+def app(
+    number: int,
+    *,
+    driver: str = "",
+    tasks: str | None = None,
+    started: bool = False,
+    seat: str = "",
+    size: float = 2.0,
+    task: float = 2.0,
+) -> App:
     """A driver of 2 cores; its tasks of 2 cores exist only where `tasks` says which nodes they reach."""
     name = f"app-{number}"
     lead = PodGroup(
         "d",
         Role.DRIVER,
-        cpu(2),
+        cpu(size),
         held=() if started else (f"{name}/driver",),
         running=int(started),
         constraints=driver,
@@ -40,8 +49,8 @@ def app(number: int, *, driver: str = "", tasks: str | None = None, started: boo
     )
     groups = [lead]
     if tasks is not None:
-        groups.append(PodGroup("t", Role.TASK, cpu(2), held=(f"{name}/task",), constraints=tasks))
-    return App(name, "team", float(number), tuple(groups), task_request=cpu(2), has_driver=True, started=started)
+        groups.append(PodGroup("t", Role.TASK, cpu(task), held=(f"{name}/task",), constraints=tasks))
+    return App(name, "team", float(number), tuple(groups), task_request=cpu(task), has_driver=True, started=started)
 
 
 def test_tainted_nodes_let_no_driver_in() -> None:
@@ -70,6 +79,27 @@ def test_a_driver_that_sits_elsewhere_takes_nothing_from_the_ground() -> None:
 def test_a_driver_that_cannot_stand_in_the_way_of_its_tasks_needs_room_for_itself_only() -> None:
     """Drivers on plain nodes, tasks on tainted ones: all 16 plain cores may hold drivers."""
     apart = [app(number, driver="", tasks="gpu") for number in range(12)]
+    assert len(decide(world(*apart)).started) == 8
+
+
+def test_a_driver_that_is_too_large_for_the_nodes_of_its_tasks_is_tested_on_its_own() -> None:
+    """16 cores fit tainted nodes only, tasks reach plain ones only: neither takes room of the other."""
+    assert decide(world(app(0, driver="any", tasks="", size=16))).started == ("app-0",)
+    many = [app(number, driver="any", tasks="", size=16) for number in range(6)]
+    assert len(decide(world(*many)).started) == 4
+
+
+def test_a_driver_that_is_too_large_for_the_nodes_of_others_keeps_nobody_out() -> None:
+    """12 cores go to a tainted node: on the plain ones four drivers of 2 cores start as if it were not there."""
+    large = app(0, driver="any", tasks="", size=12)
+    assert len(decide(world(large, *(app(number) for number in range(1, 9)))).started) == 5
+    again = replace(large, started=True)  # its driver is made anew, and waits
+    assert len(decide(world(again, *(app(number) for number in range(1, 9)))).started) == 4
+
+
+def test_a_driver_whose_tasks_are_too_large_for_its_nodes_needs_room_for_itself_only() -> None:
+    """Tasks of 16 cores reach plain nodes, too, but run on tainted ones: all 16 plain cores may hold drivers."""
+    apart = [app(number, driver="", tasks="any", task=16) for number in range(12)]
     assert len(decide(world(*apart)).started) == 8
 
 

@@ -67,7 +67,7 @@ class TestAdmission:
         assert released(outcome) == ["back/driver/0"]
         assert outcome.verdicts["new"].reason is WaitReason.BUDGET
 
-    @pytest.mark.parametrize(("pausing", "reason"), [(False, WaitReason.FRAGMENTED), (True, WaitReason.NOT_BOUND)])
+    @pytest.mark.parametrize(("pausing", "reason"), [(False, WaitReason.UNPLACED), (True, WaitReason.NOT_BOUND)])
     def test_a_driver_that_stands_aside_holds_no_budget(self, pausing: bool, reason: WaitReason) -> None:
         """A driver for which placement found no node a moment ago, though one seems to have room, is before nobody."""
         stuck, later = driver_app("stuck", 0), driver_app("later", 1)

@@ -121,7 +121,7 @@ class TestOrder:
         app = App("mr", "team", 0.0, groups, started=True, has_driver=True)
         outcome = decide(snapshot(app))
         assert released(outcome) == []
-        assert outcome.verdicts["mr"].reason is WaitReason.FRAGMENTED
+        assert outcome.verdicts["mr"].reason is WaitReason.UNPLACED
 
     def test_strict_dag_stages_wait_for_their_parents(self) -> None:
         """Conflict 5: a strict DAG goes by levels."""

@@ -180,6 +180,32 @@ class TestTasksWithoutAPlace:
         decided = decide(on_nodes(hopeless, driver_app("next", 1, driver=2), total=[8.0], room=[5.0]))
         assert released(decided) == ["next/driver/0"]
 
+    def test_the_reserve_is_not_kept_for_a_task_that_is_larger_than_any_node(self) -> None:
+        """Nobody will ever run it: no driver leaves room for one, be it within the budget or into room left over."""
+        hopeless = led("hopeless", driver=2, task=100)
+        others = [driver_app(f"next-{number}", 1 + number, driver=2, task=2) for number in range(2)]
+        decided = decide(on_nodes(hopeless, *others, total=[8.0, 8.0], room=[6.0, 8.0]))
+        assert released(decided) == ["next-0/driver/0", "next-1/driver/0"]
+
+    def test_a_driver_all_of_whose_tasks_are_larger_than_any_node_is_refused_and_one_of_some_starts(self) -> None:
+        """It starts for the others, as where a task finds no node beside it."""
+        lead, huge = group("app", Role.DRIVER, 1.0, held=1), group("app", Role.TASK, 100.0, held=1, stage="huge")
+        alone = App("app", "team", 0.0, (lead, huge), has_driver=True)
+        both = replace(alone, groups=(lead, huge, group("app", Role.TASK, 1.0, held=1, stage="small")))
+        refused = decide(on_nodes(alone, total=[8.0])).verdicts["app"]
+        assert (refused.reason, refused.numbers["ask"]) == (WaitReason.INFEASIBLE, 101)
+        assert released(decide(on_nodes(both, total=[8.0]))) == ["app/driver/0"]
+
+    @pytest.mark.parametrize("running", [0, 1])
+    def test_the_reserve_is_kept_for_the_kinds_that_have_a_place(self, running: int) -> None:
+        """8 cores never fit beside the driver, 1 core does, also as long as its own runs."""
+        hopeless = led("app", driver=2, task=8)
+        other = group("app", Role.TASK, 1.0, held=1 - running, running=running, stage="small")
+        both = replace(hopeless, groups=(*hopeless.groups, other))
+        left = [6.0 - running]
+        decided = decide(on_nodes(both, driver_app("next", 1, driver=2, task=2), total=[8.0], room=left))
+        assert released(decided)[-1] == "next/driver/0"
+
     def test_a_later_stage_claims_nothing_while_an_earlier_one_has_no_place(self) -> None:
         """Seed 411: the second stage would fit, but its turn never comes."""
         groups = (

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.cycle import decide
+from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.snapshot import App, Snapshot
 from support.builders.nodes import node_table
 from support.builders.snapshots import group, queue, released, snapshot
@@ -79,6 +80,22 @@ def test_a_gang_larger_than_all_nodes_together_is_refused_and_keeps_nothing() ->
     outcome = decide(replace(seen, apps=(*seen.apps, other), now=400.0))
     assert outcome.verdicts["gang"].reason is WaitReason.INFEASIBLE
     assert len(released(outcome)) == 5
+
+
+@given(st.lists(st.floats(0, 9), min_size=1, max_size=6), st.lists(st.sampled_from([0.0, 0.3, 0.7, 2.0]), max_size=20))
+def test_pods_that_are_taken_at_once_get_what_they_would_get_one_by_one(room: list[float], sizes: list[float]) -> None:
+    """To the last bit: who comes after them finds the same room."""
+    seen = snapshot(on=queue(9), nodes=node_table([[each] for each in room], kinds=("cpu",)))
+    one_by_one, at_once = NodeRooms(seen), NodeRooms(seen)
+    groups = [group("app", size=size) for size in sizes]
+    shapes, _ = (rooms.shapes(seen.queues[0], groups) for rooms in (one_by_one, at_once))
+    for shape in dict.fromkeys(shapes):
+        count = shapes.count(shape)
+        rows = [row for _ in range(count) if (row := one_by_one.take(shape)) >= 0]
+        assert at_once.take_most([(shape, 1)] * count) == [1] * len(rows) + [0] * (count - len(rows))
+        assert at_once.room.tobytes() == one_by_one.room.tobytes()
+        assert at_once.native.tobytes() == one_by_one.native.tobytes()
+        assert [at_once.nodes(each) for each in shapes] == [one_by_one.nodes(each) for each in shapes]
 
 
 def test_many_gangs_that_do_not_fit_take_no_longer_than_one() -> None:

@@ -151,6 +151,22 @@ def test_room_is_given_back_where_the_watch_shows_no_nomination() -> None:
     assert not made.cache.nominated_in_vain
 
 
+def test_room_is_given_back_where_a_parked_pod_could_not_be_released_again() -> None:
+    """World 2221607: it was kept for 75 s, from a driver of higher priority, and another scheduler took of it."""
+    made = world(steer=0)
+    pod = made.create("driver", cpu=1, role=names.DRIVER, app="etl", gates=())
+    made.change(pod.uid, annotations={**pod.annotations, names.PARKED: "2026-01-01T00:00:00+00:00"})
+    operator = made.restart(steer_nodes=0)
+    made.broken = lambda path: "driver" in path
+    asyncio.run(_round(operator))
+    assert pod.uid in made.entered
+    made.configure("AdmissionQueue", "default", annotations={"slackwater.io/pause": "true"})
+    operator.step()
+    operator.step()
+    assert made.pods[pod.uid].parked
+    assert pod.uid not in made.entered
+
+
 @dataclass
 class DeafWorld(World):
     """A world in which the answer of some questions to the extender is lost, or the answer comes too late."""

@@ -19,6 +19,15 @@ def test_new_leader_clears_what_a_dead_one_left() -> None:
     assert world.pods[pod.uid].nominated == ""
 
 
+def test_new_leader_gives_back_room_that_a_dead_one_took_for_a_parked_pod() -> None:
+    """It may have died between the question for a node and its first write."""
+    world = enforcing(node("a", cpu=4))
+    pod = world.create("task", app="etl", gates=(), annotations={names.PARKED: "2026-01-01T00:00:00+00:00"})
+    world.entered[pod.uid] = "a"
+    world.restart().take_over()
+    assert pod.uid not in world.entered
+
+
 def test_a_nomination_whose_gate_could_not_be_lifted_is_taken_back() -> None:
     """It stayed until a take-over, and kept its node's room from everybody else."""
     world = enforcing(node("a"))

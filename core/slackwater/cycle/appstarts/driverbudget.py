@@ -40,7 +40,7 @@ class DriverBudget:
         self._driver_nodes.start(app)
         if size.driver:
             if self._means is not None:
-                self._means.start_driver(size.driver, size.task)
+                self._means.start_driver(size.driver, self._driver_nodes.promised(app, size.task))
             self._grounds.enter(app)
 
     def test(self, app: App) -> DriverVerdict:
@@ -79,18 +79,8 @@ class DriverBudget:
         if not ground.shared:
             return NOTHING
         if size.task or not app.tasks_to_come:
-            return self._placeable(app)
+            return self._driver_nodes.placeable(app, size.task)
         return size.driver.at_most((ground.capacity - size.driver).at_least(NOTHING))
-
-    def _placeable(self, app: App) -> Resources:
-        """What one task asks for, of the kinds that find a place beside the driver."""
-        kinds = self._driver_nodes.kinds(app)
-        if len(kinds) == len(self._driver_nodes.facts(app).needs):
-            return self._sizes[app.id].task
-        largest = NOTHING
-        for need in kinds:
-            largest = largest.at_least(need.request)
-        return largest
 
     def wants_tasks(self, app: App, gone: Mapping[tuple[str, str], int]) -> bool:
         """Whether tasks of an app wait, or are still to come, and a node could take one beside the drivers.
@@ -126,8 +116,8 @@ class DriverBudget:
 
     def _larger(self, largest: Resources, app: App) -> Resources:
         size = self._sizes[app.id]
-        if (app.has_driver or size.driver) and self._driver_nodes.serves(app):
-            return largest.at_least(size.task)
+        if app.has_driver or size.driver:
+            return largest.at_least(self._driver_nodes.promised(app, size.task))
         return largest
 
 

@@ -14,10 +14,11 @@ A gang is assembled otherwise (`assembly`), and goes whole.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from functools import lru_cache
 
 from slackwater.cycle.appsize import AppFacts
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
-from slackwater.resources import NOTHING
+from slackwater.resources import NOTHING, Resources
 from slackwater.roles import Role
 
 
@@ -36,13 +37,14 @@ def first_tasks(
     if not young:
         return []
     urgent = max((app.priority for app in snapshot.apps if app.held_pods), default=0)
-    found: list[tuple[App, PodGroup]] = []
-    for app in young:
-        need = next(iter(facts(app).needs), None) if app.priority >= urgent else None
-        if need is not None:
-            task = PodGroup("", Role.TASK, need.request, native=NOTHING, constraints=need.constraints)
-            found.append((app, task))
-    return found
+    needs = ((app, next(iter(facts(app).needs), None)) for app in young if app.priority >= urgent)
+    return [(app, _task(need.request, need.constraints)) for app, need in needs if need is not None]
+
+
+@lru_cache(maxsize=1024)
+def _task(request: Resources, constraints: str) -> PodGroup:
+    """The first task of many apps is one and the same."""
+    return PodGroup("", Role.TASK, request, native=NOTHING, constraints=constraints)
 
 
 def _begins(app: App, snapshot: Snapshot, gone: Collection[str]) -> bool:

@@ -59,7 +59,7 @@ WHY: Mapping[WaitReason | None, str] = {
     WaitReason.PAUSED: "paused",
     WaitReason.DRAINING: "the queue is draining",
     WaitReason.GANG: "its gang is not complete",
-    WaitReason.FRAGMENTED: "placement found no node for it, or for others of its gang, a moment ago",
+    WaitReason.UNPLACED: "placement found no node for it, or for others of its gang, a moment ago",
     WaitReason.NOT_BOUND: "it was released before, or others of its gang were, and came to no node",
     WaitReason.DRIVER: "its driver does not run",
     WaitReason.PARENTS: "its parents are not placed",

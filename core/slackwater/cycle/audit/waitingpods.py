@@ -26,7 +26,7 @@ def waiting(snapshot: Snapshot, decided: Round) -> list[WaitingPods]:
             continue
         for group, ready in zip(app.groups, readiness(app, queue), strict=True):
             count = ready.pods - released[app.id, group.key]
-            if count > 0 and ready.reason in (None, WaitReason.FRAGMENTED):
+            if count > 0 and ready.reason in (None, WaitReason.UNPLACED):
                 found.append(_pods(snapshot, queue, group, count))
     return found
 

@@ -42,7 +42,7 @@ def not_ready(app: App, group: PodGroup, queue: Queue) -> WaitReason | None:
 def lacking_room(app: App, queue: Queue) -> list[PodGroup]:
     """The groups that lack nothing but room: those that may go now, and those for which placement found no node."""
     told = zip(app.groups, readiness(app, queue), strict=True)
-    return [group for group, ready in told if ready.pods and ready.reason in (None, WaitReason.FRAGMENTED)]
+    return [group for group, ready in told if ready.pods and ready.reason in (None, WaitReason.UNPLACED)]
 
 
 def led_by_driver(app: App) -> bool:
@@ -73,7 +73,7 @@ def _tasks_wait_for(app: App) -> WaitReason | None:
         return WaitReason.GANG
     # The others would go without those that stand aside.
     aside = {stands_aside(group) for group in app.groups if group.held and not group.driver}
-    return next((reason for reason in (WaitReason.NOT_BOUND, WaitReason.FRAGMENTED) if reason in aside), None)
+    return next((reason for reason in (WaitReason.NOT_BOUND, WaitReason.UNPLACED) if reason in aside), None)
 
 
 def _waits_for(app: App, group: PodGroup, tasks: WaitReason | None) -> WaitReason | None:
@@ -91,7 +91,7 @@ def stands_aside(group: PodGroup) -> WaitReason | None:
     """Why it is left out for now, and would only take the turn of others."""
     if group.pausing:
         return WaitReason.NOT_BOUND
-    return WaitReason.FRAGMENTED if group.unplaceable else None
+    return WaitReason.UNPLACED if group.unplaceable else None
 
 
 def _of(app: App, group: PodGroup, reason: WaitReason | None) -> Readiness:

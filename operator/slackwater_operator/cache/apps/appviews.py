@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import structlog
@@ -86,12 +86,12 @@ class AppViews(Mapping[str, AppView]):
         """Put apps together anew whose pods changed."""
         dirty, self._index.dirty = self._index.dirty, set()
         try:
-            self._rebuild(dirty)
+            self._rebuild(sorted(dirty))  # in one order: the first app of a series says how large its tasks are
         except BaseException:
             self._index.dirty |= dirty  # or those not yet put together would drop out of the memory
             raise
 
-    def _rebuild(self, dirty: set[Key]) -> None:
+    def _rebuild(self, dirty: Sequence[Key]) -> None:
         before = {key: self._views.pop(app_id(*key), None) for key in dirty}
         found = {key: self._portrait(key) for key in dirty}
         for key, each in found.items():

@@ -40,10 +40,10 @@ CASES = {
     ),
     "a draining queue lets others finish": (app(WORKERS), replace(ROOMY, draining=True), None),
     "a release came to nothing": (app(replace(WORKERS, pausing=True)), ROOMY, WaitReason.NOT_BOUND),
-    "no node was found": (app(replace(WORKERS, unplaceable=True)), ROOMY, WaitReason.FRAGMENTED),
+    "no node was found": (app(replace(WORKERS, unplaceable=True)), ROOMY, WaitReason.UNPLACED),
     "what stands aside keeps no others": (app(WORKERS, replace(SERVERS, pausing=True)), ROOMY, None),
     "… but for the rest of its gang": (gang(WORKERS, replace(SERVERS, pausing=True)), ROOMY, WaitReason.NOT_BOUND),
-    "… whichever way": (gang(WORKERS, replace(SERVERS, unplaceable=True)), ROOMY, WaitReason.FRAGMENTED),
+    "… whichever way": (gang(WORKERS, replace(SERVERS, unplaceable=True)), ROOMY, WaitReason.UNPLACED),
     "a gang is not complete": (gang(WORKERS, announced=3), ROOMY, WaitReason.GANG),
     "its driver does not run": (app(WORKERS, DRIVER), ROOMY, WaitReason.DRIVER),
     "a driver goes": (app(DRIVER, WORKERS), ROOMY, None),
@@ -90,3 +90,19 @@ def test_a_gang_of_which_a_part_pauses_lacks_more_than_room() -> None:
     """Also where placement found no node for the rest of it: kept room would be of no use to it."""
     waiting = gang(replace(WORKERS, unplaceable=True), replace(SERVERS, pausing=True))
     assert lacking_room(waiting, ROOMY) == []
+
+
+ASIDE = {
+    "a driver before it starts": (app(replace(DRIVER, unplaceable=True), started=False), "a pod that asks for 1 cpu"),
+    "tasks of a started app": (app(replace(WORKERS, unplaceable=True)), "a pod that asks for 1 cpu"),
+    "a gang": (gang(WORKERS, replace(SERVERS, unplaceable=True)), "all pods of its gang"),
+}
+
+
+@pytest.mark.parametrize(("seen", "what"), ASIDE.values(), ids=ASIDE)
+def test_what_stands_aside_is_told_that_no_node_has_room_only_where_none_has(seen: App, what: str) -> None:
+    """Placement found none a moment ago: pods of its gang had none, its likes need more, or room has come since."""
+    roomy, full = (decide(snapshot(seen, on=at)).verdicts["app"] for at in (ROOMY, queue(64, free=0.5)))
+    assert (roomy.reason, full.reason) == (WaitReason.UNPLACED, WaitReason.FRAGMENTED)
+    assert roomy.sentence.startswith(f"placement found no node for {what} a moment ago, although")
+    assert full.sentence.startswith("no single node of queue default has room for 1 cpu")

@@ -119,3 +119,12 @@ def test_the_order_of_arrival_makes_no_difference(plans: list[Plan], data: st.Da
     order = data.draw(st.permutations(pods))
     cuts = data.draw(st.lists(st.integers(0, len(pods))))
     assert seen(order, cuts) == seen(oldest_first, [])
+
+
+def test_apps_that_come_together_stand_in_one_order() -> None:
+    """World 2220499: by chance another app of a series was the first, and slots were of another size."""
+    world = enforcing(node("a"))
+    for number in (7, 3, 9, 1, 5, 8, 2, 6, 4):
+        world.create(f"pod-{number}", app=f"app-{number}")
+    world.cache.views.refresh()
+    assert [each.app for each in world.cache.views.values()] == [f"app-{number}" for number in range(1, 10)]
