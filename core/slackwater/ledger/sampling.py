@@ -1,6 +1,7 @@
 """What one round of measurement does to the ledger, step by step.
 
-1. Readings that are not newer than the last are passed over, as are those of pods whose container did not run yet.
+1. Readings that are not newer than the last, or older than their node, are passed over, as are those of pods whose
+   container did not run yet.
 2. A driver is charged by itself (max(use, D); CPU by use) instead of its use: its use leaves U, also without a reading.
 3. A node's first sample rebuilds its estimate from its pods' use and age.
 4. Eqs 1 and 3 move the estimates.
@@ -96,8 +97,7 @@ class SampleIntake:
         A pod is seen if its use came, or if it is named in `beside`, and its container ran when its node was measured.
         """
         self._lose(now)
-        index = self._nodes.index
-        known = [(index[name], reading) for name, reading in nodes.items() if name in index]
+        known = self._nodes.own_readings(nodes)
         rows = np.array([row for row, _ in known], np.intp)
         stamps = np.array([reading.stamp for _, reading in known], np.float64)
         values = np.array([reading.used for _, reading in known], np.float64).reshape(len(known), len(self._measured))

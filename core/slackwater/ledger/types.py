@@ -82,6 +82,7 @@ class NodeSpec:
     ready: bool = True
     cordoned: bool = False
     machine: str = ""  # its type; promises are judged by it, too
+    created: float = -math.inf  # in the clock of sample timestamps: earlier ones are of another node of its name
 
     def check(self, kinds: Kinds) -> None:
         """Raise a typed error that names the field, if an amount is missing or not a usable number."""

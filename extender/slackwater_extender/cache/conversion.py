@@ -60,6 +60,7 @@ def node_spec(node: NodeRecord, kinds: Kinds, eviction: Mapping[str, float]) -> 
         ready=node.ready,
         cordoned=node.cordoned,
         machine=machine(node),
+        created=node.created,
     )
 
 

@@ -155,6 +155,19 @@ def test_a_series_of_a_dead_namesake_teaches_nothing(role: Role, started: float 
     assert told[:, 0].max(axis=0).tolist() == [0.1, 1.0]
 
 
+def test_a_series_of_the_machine_before_is_no_sample_of_a_node() -> None:
+    """A node made again under its name: Prometheus tells for some minutes what the old machine used at its end."""
+    ledger, node = Ledger(), NodeSpec("n", (16.0, 64.0), (16.0, 64.0), created=100.0)
+    ledger.upsert_node(node)
+    ledger.put(PodClaim("p", "n", (1.0, 2.0), (1.0, 2.0), Role.TASK, "app", ClaimState.RUNNING, 50.0))
+    measure(ledger, 110.0, {"n": Sample(90.0, (2.0, 60.0))}, {"p": (0.5, 14.0)})
+    line = ledger.explain("n", 110.0)["memory"]
+    assert (line.used, line.stale, line.room, line.known) == (0.0, True, 62.0, 2.0)
+    assert ledger.unsampled() == ["n"]
+    measure(ledger, 120.0, {"n": Sample(100.0, (0.5, 3.0))}, {"p": (0.5, 2.0)})
+    assert (ledger.explain("n", 120.0)["memory"].used, ledger.unsampled()) == (3.0, [])
+
+
 @pytest.mark.parametrize("ever", [True, False], ids=["read before", "never read"])
 def test_a_driver_without_a_reading_does_not_count_twice(ever: bool) -> None:
     """It is charged 4 cores and 8 GiB; what it uses of them leaves U, read or not: what its node uses beside tasks."""
