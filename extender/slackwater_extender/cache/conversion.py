@@ -87,6 +87,7 @@ def claim(pod: PodRecord, kinds: Kinds, *, role: Role, app: str, managed: bool, 
         ceiling=ceilings(pod.annotations.get(names.SHRUNK, ""), kinds) if managed else (),
         managed=managed,
         guaranteed=pod.guaranteed,
+        begun=None if placed else pod.begun or None,
     )
 
 
