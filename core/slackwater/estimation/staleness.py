@@ -3,7 +3,7 @@
 Samples carry their own timestamps (the source's clock), which give the time between samples; whether they still come
 is judged by our monotonic clock. Stale = no new timestamp for `patience` periods, where
 period = max(heartbeat, median of the last gaps between timestamps): a source that scrapes every 30 s is not stale
-because we ask every 5 s.
+because we ask every 5 s. A gap longer than any source leaves between two scrapes is an outage, and tells nothing.
 
 Each kind is judged by itself: where memory cannot be read, only its room falls back to reservations, and new timestamps
 that bring no number of it do not keep it fresh.
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 HEARTBEAT = 5.0  # seconds between two rounds of samples
 PATIENCE = 3.0  # periods without a new timestamp until a node is stale
+LONGEST = 300.0  # seconds between two scrapes: Prometheus forgets a series that was not seen for as long
 GAPS = 7  # how many gaps are remembered; odd, so that the median is one of them
 
 
@@ -137,7 +138,12 @@ class Staleness:
         self._since, self._until = np.inf, -np.inf
 
     def _learn(self, rows: NDArray[np.intp] | slice, gaps: Floats) -> None:
-        if not gaps.size or not self._learns:
+        if not self._learns:
+            return
+        if gaps.max(initial=0.0) > LONGEST:
+            scraped = gaps <= LONGEST
+            rows, gaps = np.arange(self._rows)[rows][scraped], gaps[scraped]
+        if not gaps.size:
             return
         kept = np.concatenate([gaps[:, None], self._table[rows, 2:-1]], axis=1)
         self._table[rows, 2:] = kept

@@ -44,7 +44,8 @@ class Measure(IntEnum):
 
 SUMMED = Measure.FLOOR  # so many of them
 BOUNDED = slice(Measure.TOP, Measure.CHARGE)  # what floor and cap decide
-_BY_ROW = ("_learned", "_used", "_primed", "_gone", "_uncovered", "_driven", "_returned", "_exhausted")  # arrays
+# The arrays with a row per node.
+_BY_ROW = ("_learned", "_used", "_primed", "_gone", "_shed", "_uncovered", "_driven", "_returned", "_exhausted")
 
 
 def reported(learned: Floats, used: Floats, uncovered: Floats, sums: Floats, mode: Mode) -> Floats:
@@ -82,6 +83,7 @@ class NodeEstimates:
         self._used: Floats = np.zeros((64, kinds))
         self._primed: NDArray[np.bool_] = np.zeros((64, kinds), np.bool_)
         self._gone: Floats = np.zeros((64, kinds))  # use in U of pods that have ended since
+        self._shed: Floats = np.zeros((64, kinds))  # what of it no request covered
         self._uncovered: Floats = np.zeros((64, kinds))
         self._driven: Floats = np.zeros((64, kinds))
         self._exhausted: NDArray[np.bool_] = np.zeros((64, kinds), np.bool_)
@@ -113,9 +115,11 @@ class NodeEstimates:
         """Of what rows have run out since the last sample of it, per row and kind."""
         return self._exhausted[: self.pods.rows]
 
-    def measured(self, rows: NDArray[np.intp] | slice | int) -> Floats:
-        """All that the last sample saw in use on some rows, drivers included."""
+    def measured(self, rows: NDArray[np.intp] | slice | int, stale: NDArray[np.bool_]) -> Floats:
+        """All that the last sample saw in use on some rows, drivers included; of stale kinds without ended pods."""
         whole: Floats = self.used[rows] + self.driven[rows]
+        if np.count_nonzero(stale):
+            whole -= np.where(stale, self._gone[: self.pods.rows][rows], 0.0)
         return whole
 
     @property
@@ -153,10 +157,11 @@ class NodeEstimates:
         self.uncovered[rows] = np.where(sampled, beyond, self.uncovered[rows])
         self.driven[rows] = np.where(sampled, driven, self.driven[rows])
 
-    def forgo(self, row: int, use: Floats) -> None:
-        """A pod that the last sample saw using this much has ended; the next sample will tell by itself."""
-        gone = self._gone[row]
-        gone += use
+    def forgo(self, row: int, slot: int) -> None:
+        """A pod has ended with what the last sample saw it use; the next sample will tell by itself."""
+        use = self.uses[:, slot]
+        self._gone[row] += use
+        self._shed[row] += np.maximum(use - self.pods.cells[Measure.TOP, :, slot], 0.0)
 
     def forgo_driver(self, row: int, use: Floats) -> None:
         """The same for a driver, whose use lies beside U."""
@@ -174,7 +179,7 @@ class NodeEstimates:
         return taken
 
     def unsampled(self, rows: NDArray[np.intp] | slice, estimate: Floats, sums: Floats) -> Floats:
-        """E of rows whose samples have stopped coming: max(E, Σ RR), where pods that ended count no longer in U.
+        """E of rows whose samples have stopped coming: max(E, Σ RR), where ended pods count no longer in what was used.
 
         While samples come, E is right again within a heartbeat; without them the use of ended pods would stay for ever.
         """
@@ -182,7 +187,7 @@ class NodeEstimates:
         if self.mode is Mode.PRINTED:
             return np.maximum(estimate, requests)
         remaining = self.used[rows] - self._gone[: self.pods.rows][rows]
-        most = sums[:, Measure.TOP] + self.uncovered[rows]
+        most = sums[:, Measure.TOP] + np.maximum(self.uncovered[rows] - self._shed[: self.pods.rows][rows], 0.0)
         return np.maximum(np.minimum(estimate, np.maximum(most, remaining)), requests)
 
     def add_node(self, start: Floats | None = None) -> int:
@@ -366,10 +371,11 @@ class NodeEstimates:
 
     def _attack(self, rows: slice | NDArray[np.intp], usable: NDArray[np.bool_], used: Floats) -> None:
         """Eq. 3: fast attack, slow release."""
-        learned, gone = self.learned[rows], self._gone[: self.pods.rows][rows]
+        learned = self.learned[rows]
         np.maximum(learned, used - self.pods.sums[rows, Measure.RESIDUAL], out=learned, where=usable)
-        np.copyto(gone, 0.0, where=usable)
-        self.learned[rows], self.used[rows], self._gone[: self.pods.rows][rows] = learned, used, gone
+        self.learned[rows], self.used[rows] = learned, used
+        for ended in (self._gone[: self.pods.rows], self._shed[: self.pods.rows]):
+            ended[rows] = np.where(usable, 0.0, ended[rows])
         self.primed[rows] |= usable
         self.exhausted[rows] &= ~usable
 

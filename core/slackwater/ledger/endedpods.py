@@ -20,7 +20,7 @@ def forgo(estimates: NodeEstimates, intake: SampleIntake, slot: int, claim: PodC
     if row == NOWHERE:
         return
     if not claim.driver:
-        estimates.forgo(row, use)
+        estimates.forgo(row, slot)
     elif use.any() or claim.started is None or claim.started > intake.freshness.stamps[row]:
         estimates.forgo_driver(row, use)
     else:

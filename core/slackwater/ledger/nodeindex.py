@@ -8,14 +8,14 @@ of CPU, which is compressible, nothing is kept back: there AR = allocatable.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from slackwater.errors import UnknownName
 from slackwater.estimation.calibration import MachineTypes
-from slackwater.ledger.types import LedgerConfig, NodeSpec
+from slackwater.ledger.types import LedgerConfig, NodeSpec, Sample
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,6 +53,11 @@ class NodeIndex:
         if name not in self.index:
             raise UnknownName("node", name, [*list(self.index)[:5], "…"] if len(self.index) > 5 else self.index)
         return self.index[name]
+
+    def own_readings(self, readings: Mapping[str, Sample]) -> list[tuple[int, Sample]]:
+        """The readings of nodes that are held, with their rows; not those of an earlier machine of the same name."""
+        found = [(self.index[name], reading) for name, reading in readings.items() if name in self.index]
+        return [(row, reading) for row, reading in found if not reading.stamp < self._specs[row].created]
 
     def upsert(self, node: NodeSpec) -> bool:
         """Take in a node or its change; return whether it is new."""

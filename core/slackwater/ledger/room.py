@@ -185,7 +185,7 @@ class RoomTable:
         limit, total = self._limits[row], self._totals[row]
         taken = zip(limit, self._estimate_one(row, sums, stale), sums[Measure.CHARGE], strict=True)
         room = [most - estimate - drivers for most, estimate, drivers in taken]
-        used, emptied = self._estimates.measured(row).tolist(), self._estimates.exhausted[row].tolist()
+        used, emptied = self._estimates.measured(row, stale).tolist(), self._estimates.exhausted[row].tolist()
         terms = zip(self._hard, used, limit, emptied, stale.tolist(), strict=True)
         crowded = [hard and (use > most or (out and not late)) for hard, use, most, out, late in terms]
         if self._margins is not None:
@@ -321,7 +321,7 @@ class RoomTable:
 
     def _crowded(self, rows: Rows | slice | int, stale: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Where more memory is in use than is allowed, or it ran out and samples still come: no floor, no promise."""
-        full = self._estimates.measured(rows) > self._limit[rows]
+        full = self._estimates.measured(rows, stale) > self._limit[rows]
         return self.strict & (full | (self._estimates.exhausted[rows] & ~stale))
 
     def _rows(self, rows: Rows | slice, stale: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:

@@ -48,11 +48,13 @@ class PodClaim(NamedTuple):
     ceiling: Amounts = ()  # c from the sealed annotation; () means 1: the pod was not shrunk
     managed: bool = True  # False: somebody else's pod; its D is its N and it is not part of the pools
     guaranteed: bool = False  # the kernel kills it last: QoS class Guaranteed, or critical to its node
+    begun: float | None = None  # start of its first init container; None where it has none: it begins when it starts
 
     def running(self, since: float) -> PodClaim:
         """The same with a container that runs; `_replace` takes three times as long."""
-        uid, node, declared, native, role, app, _, _, ceiling, managed, last = self
-        return PodClaim(uid, node, declared, native, role, app, ClaimState.RUNNING, since, ceiling, managed, last)
+        uid, node, declared, native, role, app, _, _, ceiling, managed, last, begun = self
+        state = ClaimState.RUNNING
+        return PodClaim(uid, node, declared, native, role, app, state, since, ceiling, managed, last, begun)
 
     @property
     def driver(self) -> bool:
@@ -82,6 +84,7 @@ class NodeSpec:
     ready: bool = True
     cordoned: bool = False
     machine: str = ""  # its type; promises are judged by it, too
+    created: float = -math.inf  # in the clock of sample timestamps: earlier ones are of another node of its name
 
     def check(self, kinds: Kinds) -> None:
         """Raise a typed error that names the field, if an amount is missing or not a usable number."""

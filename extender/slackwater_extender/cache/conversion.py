@@ -60,6 +60,7 @@ def node_spec(node: NodeRecord, kinds: Kinds, eviction: Mapping[str, float]) -> 
         ready=node.ready,
         cordoned=node.cordoned,
         machine=machine(node),
+        created=node.created,
     )
 
 
@@ -86,6 +87,7 @@ def claim(pod: PodRecord, kinds: Kinds, *, role: Role, app: str, managed: bool, 
         ceiling=ceilings(pod.annotations.get(names.SHRUNK, ""), kinds) if managed else (),
         managed=managed,
         guaranteed=pod.guaranteed,
+        begun=None if placed else pod.begun or None,
     )
 
 

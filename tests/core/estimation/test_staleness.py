@@ -36,6 +36,38 @@ def test_a_slow_source_is_not_stale_between_its_samples() -> None:
     assert [bool(freshness.stale(now)[0]) for now in (90.0, 90.1)] == [False, True]
 
 
+@pytest.mark.parametrize(
+    ("stamps", "period"),
+    [
+        ([0.0, 3600.0], 5.0),
+        ([0.0, 30.0, 1200.0, 1230.0, 2400.0, 2430.0], 30.0),
+        ([0.0, 1200.0, 2400.0, 3600.0], 5.0),
+        ([0.0, 120.0, 240.0, 3600.0], 120.0),
+        ([0.0, 300.0], 300.0),
+    ],
+    ids=["an hour away", "away again and again", "one sample at a time", "slow, then away", "the slowest source"],
+)
+def test_an_outage_is_no_gap_between_samples(stamps: list[float], period: float) -> None:
+    """However seldom samples came: nobody scrapes less often than every five minutes."""
+    freshness, gaps = fed(stamps)
+    assert freshness.periods.tolist() == [period]
+    assert gaps[1:] == np.diff(stamps).tolist()
+
+
+def test_nodes_that_were_away_learn_nothing_beside_those_that_were_not() -> None:
+    """Whether rows are told one by one or all at once."""
+    for at_once in (False, True):
+        freshness = Staleness()
+        freshness.add_row()
+        freshness.add_row()
+        freshness.record(np.arange(2), np.array([0.0, 570.0]), 0.0)
+        if at_once:
+            freshness.record_all(600.0)
+        else:
+            freshness.record(np.arange(2), np.array([600.0, 600.0]), 0.0)
+        assert freshness.periods.tolist() == [5.0, 30.0]
+
+
 def test_gaps_come_from_timestamps() -> None:
     """First 0; a repeated, older or broken timestamp is no sample."""
     _, gaps = fed([100.0, 105.0, 105.0, 101.0, np.nan, np.inf, 112.0])

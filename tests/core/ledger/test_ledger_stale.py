@@ -100,3 +100,59 @@ def test_a_kind_that_is_no_longer_measured_falls_back_alone(risk: float | None) 
     assert spot.room == pytest.approx(late.room[0].tolist())
     measure(ledger, 600.0, {"n": Sample(600.0, (3.0, 6.0))}, pods)
     assert ledger.table(600.0).room[0, 1] > 30
+
+
+def outgrown(*ended: str) -> Ledger:
+    """A node of 64 of memory, 56 of them allowed: four tasks of 10 use 14.5 each, the system 2; some end unseen."""
+    ledger = Ledger()
+    ledger.upsert_node(NodeSpec("n", (16.0, 64.0), (16.0, 64.0)))
+    uids = [f"u{index}" for index in range(4)]
+    for uid in uids:
+        ledger.put(PodClaim(uid, "n", (1.0, 10.0), (1.0, 10.0), Role.TASK, state=ClaimState.RUNNING, started=0.0))
+    for beat in range(60):
+        measure(ledger, 0.0, {"n": Sample(5.0 * beat, (2.0, 60.0))}, dict.fromkeys(uids, (0.5, 14.5)))
+    for uid in ended:
+        ledger.remove(uid)
+    return ledger
+
+
+def memory(ledger: Ledger, now: float = LATE) -> float:
+    """Room of memory, which one row and the table must agree on."""
+    table, spot = ledger.table(now), ledger.spot("n", now)
+    assert spot is not None
+    assert spot.room == pytest.approx(table.room[0].tolist())
+    return float(table.room[0, 1])
+
+
+def test_a_node_above_its_allowance_is_not_once_its_pods_have_ended() -> None:
+    """An empty node takes what fits by requests, however full it was when samples stopped; the system stays counted."""
+    ledger = outgrown("u0", "u1", "u2", "u3")
+    line = ledger.explain("n", LATE)["memory"]
+    assert (line.stale, line.crowded) == (True, False)
+    assert line.estimate == pytest.approx(2.0)
+    assert memory(ledger) == pytest.approx(64.0)
+
+
+def test_a_node_above_its_allowance_stays_so_while_its_pods_run() -> None:
+    """Silence is no sign of memory that is free; nor is it while samples come, until the next one tells."""
+    assert outgrown().explain("n", LATE)["memory"].crowded
+    assert memory(outgrown()) == pytest.approx(56 - 60)
+    assert outgrown("u0", "u1", "u2", "u3").explain("n", 1.0)["memory"].crowded
+
+
+def test_what_an_ended_pod_used_beyond_its_request_goes_with_it() -> None:
+    """Two of four have ended: what is left is the use of the others and of the system, and new pods come on top."""
+    ledger = outgrown("u0", "u1")
+    line = ledger.explain("n", LATE)["memory"]
+    assert not line.crowded
+    assert line.estimate == pytest.approx(2 * 14.5 + 2)
+    ledger.put(PodClaim("new", "n", (1.0, 10.0), (1.0, 10.0), Role.TASK))
+    assert ledger.explain("n", LATE)["memory"].estimate == pytest.approx(10 + 2 * 14.5 + 2)
+
+
+def test_an_ended_pod_is_taken_off_once() -> None:
+    """The next sample no longer saw it: a node that is above its allowance then stays so when samples stop again."""
+    ledger = outgrown("u0", "u1", "u2")
+    measure(ledger, LATE, {"n": Sample(400.0, (1.0, 60.0))}, {"u3": (0.5, 14.5)})
+    line = ledger.explain("n", 10 * LATE)["memory"]
+    assert (line.stale, line.crowded) == (True, True)

@@ -155,6 +155,19 @@ def test_a_series_of_a_dead_namesake_teaches_nothing(role: Role, started: float 
     assert told[:, 0].max(axis=0).tolist() == [0.1, 1.0]
 
 
+def test_a_series_of_the_machine_before_is_no_sample_of_a_node() -> None:
+    """A node made again under its name: Prometheus tells for some minutes what the old machine used at its end."""
+    ledger, node = Ledger(), NodeSpec("n", (16.0, 64.0), (16.0, 64.0), created=100.0)
+    ledger.upsert_node(node)
+    ledger.put(PodClaim("p", "n", (1.0, 2.0), (1.0, 2.0), Role.TASK, "app", ClaimState.RUNNING, 50.0))
+    measure(ledger, 110.0, {"n": Sample(90.0, (2.0, 60.0))}, {"p": (0.5, 14.0)})
+    line = ledger.explain("n", 110.0)["memory"]
+    assert (line.used, line.stale, line.room, line.known) == (0.0, True, 62.0, 2.0)
+    assert ledger.unsampled() == ["n"]
+    measure(ledger, 120.0, {"n": Sample(100.0, (0.5, 3.0))}, {"p": (0.5, 2.0)})
+    assert (ledger.explain("n", 120.0)["memory"].used, ledger.unsampled()) == (3.0, [])
+
+
 @pytest.mark.parametrize("ever", [True, False], ids=["read before", "never read"])
 def test_a_driver_without_a_reading_does_not_count_twice(ever: bool) -> None:
     """It is charged 4 cores and 8 GiB; what it uses of them leaves U, read or not: what its node uses beside tasks."""
@@ -179,3 +192,63 @@ def test_a_driver_that_has_not_started_is_not_in_what_its_node_uses() -> None:
     ledger.put(PodClaim("driver", "n", (4.0, 8.0), (4.0, 8.0), Role.DRIVER, "x", ClaimState.BOUND, None))
     measure(ledger, 5.0, {"n": Sample(5.0, (4.0, 10.0))}, {})
     assert [line.used for line in ledger.explain("n", 5.0).values()] == [4.0, 10.0]
+
+
+def beginning(role: Role = Role.TASK, count: int = 4) -> Ledger:
+    """Pods of 2 cores and 8 of memory on one node; their init containers run since 0."""
+    ledger = Ledger()
+    ledger.upsert_node(NodeSpec("n", (16.0, 64.0), (16.0, 64.0)))
+    for n in range(count):
+        ledger.put(PodClaim(f"p{n}", "n", (2.0, 8.0), (2.0, 8.0), role, "app", begun=0.0))
+    return ledger
+
+
+def steady(ledger: Ledger, used: tuple[float, float], pods: dict[str, tuple[float, float]]) -> list[float]:
+    """What counts as taken, by kind, after half an hour of this."""
+    for now in range(5, 1800, 5):
+        measure(ledger, float(now), {"n": Sample(float(now), used)}, pods)
+    return [line.estimate + line.drivers for line in ledger.explain("n", 1796.0).values()]
+
+
+@pytest.mark.parametrize("role", [Role.TASK, Role.DRIVER])
+def test_a_pod_whose_init_containers_run_does_not_count_twice(role: Role) -> None:
+    """It is charged what it asks for; what it uses of that is not somebody else's use beside it. The system's is."""
+    uses = {f"p{n}": (1.5, 6.0) for n in range(4)}
+    assert steady(beginning(role), (6.5, 26.0), uses) == pytest.approx([4 * 2 + 0.5, 4 * 8 + 2], rel=1e-3)
+
+
+@pytest.mark.parametrize("role", [Role.TASK, Role.DRIVER])
+def test_an_init_container_covers_no_more_than_it_uses_nor_than_its_pod_is_charged(role: Role) -> None:
+    """One that waits hides nothing of what the system uses; what one uses beyond its pod's request stays counted."""
+    idle = {f"p{n}": (0.0, 0.0) for n in range(4)}
+    assert steady(beginning(role), (0.5, 20.0), idle) == pytest.approx([4 * 2 + 0.5, 4 * 8 + 20], rel=1e-3)
+    busy = {"p0": (3.0, 18.0)}
+    assert steady(beginning(role, 1), (3.5, 20.0), busy) == pytest.approx([2 + 1.5, 8 + 12], rel=1e-3)
+
+
+def test_init_containers_without_a_reading_cover_nothing() -> None:
+    """Nobody knows whose use it is that the node shows."""
+    assert steady(beginning(), (6.5, 26.0), {}) == pytest.approx([8 + 6.5, 32 + 26], rel=1e-3)
+
+
+def test_nobody_learns_from_init_containers() -> None:
+    """A pod is as old as its main container, and what others will use is what that one does."""
+    ledger = beginning(count=1)
+    steady(ledger, (1.5, 6.0), {"p0": (1.5, 6.0)})
+    assert not ledger.learned().apps
+    assert ledger.explain("n", 1796.0)["memory"].residual == 8.0
+    ledger.start("p0", 1800.0)
+    for now in range(1805, 1900, 5):
+        measure(ledger, float(now), {"n": Sample(float(now), (0.5, 1.0))}, {"p0": (0.5, 1.0)})
+    (told,) = ledger.learned().apps.values()
+    assert told[:, 0].max(axis=0).tolist() == [0.5, 1.0]
+
+
+def test_what_an_init_container_used_goes_with_its_pod() -> None:
+    """Also while samples stay away."""
+    ledger = beginning(count=1)
+    steady(ledger, (1.5, 60.0), {"p0": (1.0, 58.0)})
+    ledger.remove("p0")
+    line = ledger.explain("n", 9000.0)["memory"]
+    assert (line.stale, line.crowded) == (True, False)
+    assert line.estimate == pytest.approx(2.0)
