@@ -174,11 +174,13 @@ def _now(cache: ClusterCache, found: PodContext) -> dict[str, Any]:
     """How the nodes that the pod can use look for it now, and what keeps it off the others."""
     usable, others = _reached(cache, found.pod)
     findings = examine(cache, found, usable) if usable else None
+    too_small = _too_small(cache, found.pod, usable)
     return {
         "fitting": findings.fitting if findings else 0,
         "nodes": len(usable),
         "out_of_reach": others,
-        "too_small": {} if not usable else _too_small(cache, found.pod, usable),
+        "too_small": too_small,
+        "nearest": _nearest(cache, found.pod, usable) if too_small else "",
         "counts": findings.counts() if findings else {},
         "best": [
             {"node": each.name, "score": each.score, "room": named(cache.kinds, each.room)}
@@ -204,9 +206,22 @@ def _reached(cache: ClusterCache, pod: PodRecord) -> tuple[list[str], dict[str, 
 def _too_small(cache: ClusterCache, pod: PodRecord, usable: Sequence[str]) -> dict[str, float]:
     """By kind, the most that any usable node offers; empty where one of them, emptied, could take the pod."""
     offers = [cache.nodes[name].allocatable for name in usable]
-    if any(pod.declared.fits(each) for each in offers):
+    if not offers or any(pod.declared.fits(each) for each in offers):
         return {}
     return {kind: max(each[kind] for each in offers) for kind in pod.declared}
+
+
+def _nearest(cache: ClusterCache, pod: PodRecord, usable: Sequence[str]) -> str:
+    """The usable node, and what of it, that comes nearest to taking the pod when it is empty."""
+    lacks = {name: pod.declared.lacking(cache.nodes[name].allocatable) for name in usable}
+
+    def enough(name: str) -> float:
+        has = cache.nodes[name].allocatable
+        return min(has[kind] / pod.declared[kind] for kind in lacks[name])
+
+    name = max(usable, key=enough)
+    has = cache.nodes[name].allocatable
+    return f"{name} with {describe(Resources({kind: has[kind] for kind in lacks[name]}))}"
 
 
 def sentence(record: PodRecord, found: PodContext, now: Mapping[str, Any] | None) -> str:
@@ -233,7 +248,12 @@ def _in_vain(record: PodRecord, now: Mapping[str, Any] | None) -> str:
     if not now["nodes"]:
         why = ", ".join(f"{count} × {reason}" for reason, count in now["out_of_reach"].items())
         return f"no node can ever serve it: {why or 'there is none'}"
+    most = Resources(now["too_small"])
+    short = record.declared.lacking(most)
+    why = f"is that large (at most {describe(Resources({kind: most[kind] for kind in short}))})"
+    if not short:
+        why = f"has all of it; the nearest is {now['nearest']}"
     return (
         f"it can never fit: it asks for {describe(record.declared)}, and none of the {now['nodes']} nodes it can "
-        f"use is that large (at most {describe(Resources(now['too_small']))})"
+        f"use {why}"
     )
