@@ -70,7 +70,10 @@ class SizeRule(FrameworkRow):
     pod: str = ""  # path of the pod spec within a group
     cpu: str = ""  # or paths of plain quantities
     request: str = ""  # path of what pods request where that is not their cores: it counts before `cpu`
-    memory: str = ""
+    memory: str = ""  # of a heap, the Java way: overhead comes on top
+    overhead: str = ""  # path of that overhead where it is stated
+    factor: str = ""  # path of its share of the heap, else
+    language: str = ""  # path of the language, of which that share depends where it is not stated either
 
 
 class Framework(FrameworkRow):

@@ -178,23 +178,20 @@ def test_explain_node_shows_what_a_stated_risk_keeps_back(run: Run, cluster: Clu
         "spread": 0.5,
         "factor": 2.0,
         "peak": 4.0,
+        "least": 0.0,
     }
-    line = answer["resources"]["cpu"] | {"margin": -1.0, "promise": promise}
-    cluster.answers[f"{PROXY}/v1/nodes/n0"] = answer | {"resources": {"cpu": line}}
-    text = " ".join(run("explain", "node", "n0").stdout.split())
-    assert "at a risk of 1.00% they use at most 4 = expected 3 + 2.00 × spread 0.5" in text
-    assert "0.80% of 500 promises were exceeded of late" in text
-    steady = promise | {"factor": -1.4e8, "spread": 1e-8, "beyond": -1.4, "steady": True}
-    idle = line | {"promise": steady, "margin": 0.0, "withheld": False}
-    cluster.answers[f"{PROXY}/v1/nodes/n0"] = answer | {"resources": {"cpu": idle}}
-    assert "margin 0 (at a risk of" in " ".join(run("explain", "node", "n0").stdout.split())
-    cluster.answers[f"{PROXY}/v1/nodes/n0"] = answer | {"resources": {"cpu": idle | {"withheld": True}}}
-    text = " ".join(run("explain", "node", "n0").stdout.split())
-    assert "margin 0 (more is in use than allowed, and no promise gives room; at a risk of" in text
-    assert "at most 4 = expected 3 − 1.4, as use does not vary" in text
-    young = line | {"promise": promise | {"factor": None}}
-    cluster.answers[f"{PROXY}/v1/nodes/n0"] = answer | {"resources": {"cpu": young}}
-    assert "too few promises were compared yet" in " ".join(run("explain", "node", "n0").stdout.split())
+
+    def told(**terms: object) -> str:
+        line = answer["resources"]["cpu"] | {"margin": -1.0, "room": 8.0, "promise": promise} | terms
+        cluster.answers[f"{PROXY}/v1/nodes/n0"] = answer | {"resources": {"cpu": line}}
+        return " ".join(run("explain", "node", "n0").stdout.split())
+
+    assert "room 8 cores = min(allowed 14, real 16) − estimate 5 − drivers 2 − margin -1" in told()
+    assert "at a risk of 1% its pods use at most 4 = expected 3 + 2 × spread 0.5" in told()
+    assert "0.8% of 500 promises for such machines were exceeded of late" in told()
+    assert "too few promises were compared yet" in told(promise=promise | {"factor": None})
+    full = told(margin=0.0, room=7.0, crowded=True)
+    assert "more is in use than allowed: no promise gives room" in full
 
 
 def test_explain_without_a_name_says_what_to_write(run: Run) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slackwater.ledger.room import RoomLine
+from slackwater.ledger.types import RoomLine
 from slackwater_monitor.sources.explanation import arithmetic
 
 GIB = 2.0**30
@@ -19,10 +19,10 @@ TERMS = dict.fromkeys(("capacity", "allocatable", "allowed", "real"), 60 * GIB) 
     ("terms", "sentence"),
     [
         pytest.param({"room": 36.0}, "room 36 GiB = min(allowed 60, real 60) − estimate 20 − drivers 4", id="measured"),
-        pytest.param({"room": 40.0, "requested": 40.0}, "room 40 GiB = allocatable 60 − asked for 20", id="floor"),
+        pytest.param({"room": 40.0, "requested": 40.0}, "room 40 GiB = allocatable 60 − asked for 20, as", id="floor"),
         pytest.param(
-            {"room": 38.0, "requested": 40.0},
-            "room 38 GiB = allocatable 60 − what its pods are known to use 22",
+            {"room": 38.0, "requested": 40.0, "known": 18.0},
+            "room 38 GiB = allocatable 60 − what its pods are known to use 18 − drivers 4, which is a floor",
             id="known",
         ),
         pytest.param(
@@ -38,10 +38,10 @@ def test_the_sentence_has_the_term_that_decided(terms: dict[str, float], sentenc
     assert arithmetic("memory", line(**terms)).startswith(sentence)
 
 
-def test_an_extender_that_does_not_say_what_decided_is_read_all_the_same() -> None:
-    """While it is upgraded, one of before answers."""
-    older = {name: value for name, value in line(room=36.0).items() if name not in ("basis", "largest")}
-    assert arithmetic("memory", older) == arithmetic("memory", line(room=36.0))
+def test_an_extender_that_does_not_say_everything_is_shown_in_its_own_words() -> None:
+    """While it is upgraded, one of before answers; its sentence has the numbers that it knows."""
+    older = {name: value for name, value in line(room=36.0).items() if name != "uncovered"}
+    assert arithmetic("memory", older | {"arithmetic": "room 3.9e+10 = …"}) == "room 3.9e+10 = …"
 
 
 def line(**gibs: float) -> dict[str, Any]:

@@ -202,11 +202,18 @@ class PodIndex(KnownOwners):
         if latest is pod and known is not None:
             return known
         look = self._look(pod)
+        found = self._answer(look, pod)
+        if found.rule is Rule.ALONE and pod.owners:  # none of its owners is one app: the app has the pod's name
+            found = self._answer((*look, pod.name), pod)
+        self._latest = (pod, found)
+        return found
+
+    def _answer(self, look: Look, pod: PodRecord) -> Member:
+        """What is remembered of pods that look so, or what the pod is found to be."""
         found = self._remembered.get(look)
         if found is None or (found.unknown is not None and self.knows(found.unknown)):
             found = self._resolver(pod.namespace).resolve(pod, self)
             self._remembered.put(look, found, max(REMEMBERED, len(self.pods)))
-        self._latest = (pod, found)
         return found
 
     def _resolver(self, namespace: str) -> Resolver:
@@ -217,7 +224,10 @@ class PodIndex(KnownOwners):
         return found
 
     def _look(self, pod: PodRecord) -> Look:
-        """All that recognition reads. Labels that only number the pods of an app are none of it."""
+        """All that recognition reads. Labels that only number the pods of an app are none of it.
+
+        Nor is the name of a pod with owners, as long as one of them is an app.
+        """
         owners = pod.owners
         return (
             pod.namespace,

@@ -28,8 +28,10 @@ HISTORY = "history"  # the source of a size that an earlier run of the app's nam
 # A typing mistake of three digits too many must not become a demand that closes the pool for everyone.
 MOST_TASKS = 1_000_000
 
-# Spark adds this to the memory of an executor: a tenth, at least 384 MiB.
+# Spark adds this to the memory of an executor where nothing else is said: a tenth, where it starts Python or R two
+# fifths, at least 384 MiB.
 OVERHEAD = 0.1
+OVERHEAD_BESIDE_JAVA = 0.4
 LEAST_OVERHEAD = 384 * 2**20
 
 
@@ -117,7 +119,7 @@ def _request(rule: SizeRule, group: Mapping[str, Any]) -> Resources:
     cores = at(group, rule.cpu) if asked is None else asked
     return Resources(
         cpu=parse_quantity(str(cores)) if cores is not None else 0.0,
-        memory=spark_memory(str(memory)) if memory is not None else 0.0,
+        memory=_spark_request(rule, group, str(memory)) if memory is not None else 0.0,
     )
 
 
@@ -128,16 +130,23 @@ def _pod_request(rule: SizeRule, spec: Mapping[str, Any]) -> Resources:
         raise InvalidInput(f"{rule.kind} {rule.pod}", str(problem), "write a pod template there") from problem
 
 
-def spark_memory(text: str) -> float:
-    """What an executor pod asks for when its heap is given the Java way: 4g is 4 GiB, and overhead comes on top."""
-    match = re.fullmatch(r"([0-9]{1,15})([kmgt]?)b?", text.strip().lower())
+def _spark_request(rule: SizeRule, group: Mapping[str, Any], memory: str) -> float:
+    """What an executor pod asks for: its heap, and the overhead that is stated or that Spark adds by itself."""
+    heap, overhead, factor = spark_memory(rule.memory, memory), at(group, rule.overhead), at(group, rule.factor)
+    if overhead is not None:
+        return heap + spark_memory(rule.overhead, str(overhead))
+    usual = OVERHEAD_BESIDE_JAVA if at(group, rule.language) in ("Python", "R") else OVERHEAD
+    return heap + max((usual if factor is None else parse_quantity(str(factor))) * heap, LEAST_OVERHEAD)
+
+
+def spark_memory(field: str, text: str) -> float:
+    """An amount written the Java way: 4g is 4 GiB, and a number alone is MiB."""
+    match = re.fullmatch(r"([0-9]{1,15})([kmgt]?)(b?)", text.strip().lower())
     if not match:
-        raise InvalidInput(
-            "spec.executor.memory", f"{metadata.shortened(text)} is not a Java memory size", "write it like 512m or 4g"
-        )
-    power = "kmgt".index(match[2]) + 1 if match[2] else 0
-    heap = float(match[1]) * float(1024**power)
-    return heap + max(OVERHEAD * heap, LEAST_OVERHEAD)
+        raise InvalidInput(field, f"{metadata.shortened(text)} is not a Java memory size", "write it like 512m or 4g")
+    number, prefix, byte = match.groups()
+    power = "kmgt".index(prefix or "m") + 1 if prefix or not byte else 0
+    return float(number) * float(1024**power)
 
 
 def at(body: Any, path: str) -> Any:

@@ -30,9 +30,9 @@ from slackwater.ledger.learnedstate import Learned
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.oomorder import OomOrder
 from slackwater.ledger.podindex import PodIndex
-from slackwater.ledger.room import RoomLine, RoomTable, Survey
+from slackwater.ledger.room import RoomTable, Survey
 from slackwater.ledger.sampling import SampleIntake
-from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
+from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, RoomLine, Sample
 from slackwater.nodetable import NodeRow, NodeTable
 from slackwater.validation import finite
 

@@ -49,7 +49,7 @@ from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.podindex import PodIndex
 from slackwater.ledger.types import LedgerConfig
 from slackwater.resources import CPU
-from slackwater.validation import positive
+from slackwater.validation import TOLERANCE, positive
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -91,7 +91,13 @@ class NodePromise:
     @property
     def present(self) -> bool:
         """Whether the least is promised, as more than that is not expected."""
-        return self.least > max(0.0, self.centre + self.beyond)
+        return self.least > self.centre + self.beyond and not self.cut
+
+    @property
+    def cut(self) -> bool:
+        """Whether less is promised than expected: what the pods ask for, or use now, is the most."""
+        highest = max(self.least, self.centre + self.beyond)
+        return self.peak < highest - TOLERANCE * max(1.0, abs(highest))
 
 
 class Crowd(NamedTuple):

@@ -15,9 +15,7 @@ microseconds at 5,000 nodes) and computes that row anew. A sample touches all ro
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -27,10 +25,9 @@ from slackwater.estimation.vectorized import Measure, NodeEstimates
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.oomorder import OomOrder
 from slackwater.ledger.riskreserve import NodePromise, RiskMargins
-from slackwater.ledger.types import PodClaim
+from slackwater.ledger.types import PodClaim, RoomLine
 from slackwater.nodetable import NodeRow, NodeTable
 from slackwater.resources import Kinds
-from slackwater.validation import TOLERANCE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,76 +37,6 @@ if TYPE_CHECKING:
 
 
 FEW = 4  # touched rows up to which plain numbers are faster than arrays
-
-
-class Basis(StrEnum):
-    """Which term decided how much room there is."""
-
-    MEASURED = "measured"  # min(AR, NC) − E − drivers − margin
-    STALE = "stale"  # the same, and E is what was reserved, as samples are too old
-    FLOOR = "floor"  # allocatable − Σ D: requests leave more than measurement
-    KNOWN = "known"  # that, but for pods that are known to use more than they declare
-    BOUND = "bound"  # with more room the kernel could kill a pod of somebody else before a task
-
-
-@dataclass(frozen=True, slots=True)
-class RoomLine:
-    """The arithmetic of one kind on one node: room = max(min(AR, NC) − E − drivers − margin, floor)."""
-
-    capacity: float  # as the API shows it; 0 is unknown
-    allocatable: float
-    allowed: float  # AR
-    real: float  # NC
-    used: float  # U of the last sample, less the measured use of drivers
-    learned: float  # B
-    residual: float  # Σ ρ: what is still believed of requests
-    reserved: float  # Σ of what pods other than drivers are charged when nothing is measured
-    known: float  # Σ of the most that pods other than drivers are charged, by what their apps are known to use
-    estimate: float  # E; where samples are stale, at least `reserved`
-    declared: float  # Σ D of managed pods
-    drivers: float  # Σ over drivers of max(use, D)
-    native: float  # Σ N of all pods
-    room: float  # may be negative
-    stale: bool
-    margin: float = 0.0  # kept back beside E for a stated risk; negative where the promise is below E
-    promise: NodePromise | None = None  # how that came about; None without a stated risk
-    requested: float = 0.0  # allocatable − Σ D of every pod: the floor, unless memory is used above the limit
-    bound: float = math.inf  # room ends here, so that the kernel kills tasks before other pods (memory only)
-    largest: float = 0.0  # the largest request among those other pods
-    crowded: bool = False  # more memory is in use than allowed: neither floor nor promise gives room
-
-    @property
-    def free(self) -> float:
-        """What can still be placed: the room, or 0."""
-        return max(self.room, 0.0)
-
-    @property
-    def withheld(self) -> bool:
-        """Whether a promise that would give room gives none, as more is in use than allowed."""
-        return self.crowded and not self.stale and self.margin == 0.0
-
-    @property
-    def basis(self) -> Basis:
-        """Which term decided."""
-        hair = TOLERANCE * max(1.0, self.allocatable)
-        if self.room > self.bound - hair:
-            return Basis.BOUND
-        if self.room > min(self.allowed, self.real) - self.estimate - self.drivers - self.margin + hair:
-            return Basis.FLOOR if self.room > self.requested - hair else Basis.KNOWN
-        return Basis.STALE if self.stale else Basis.MEASURED
-
-    def told(self) -> dict[str, Any]:
-        """Every term and what decided, for whoever puts it into words; None for what is infinite, as JSON has it."""
-        terms = {**asdict(self), "basis": self.basis.value, "bound": _finite(self.bound), "withheld": self.withheld}
-        if self.promise is not None:
-            promise = self.promise
-            terms["promise"] |= {
-                "present": promise.present,
-                "steady": promise.steady,
-                "beyond": _finite(promise.beyond),
-                "factor": _finite(promise.factor),
-            }
-        return terms
 
 
 class Survey(NamedTuple):
@@ -294,6 +221,8 @@ class RoomTable:
             bound=self._bound(row, kind),
             largest=self._order.largest(row) if self._order is not None and kind == self._order.kind else 0.0,
             crowded=bool(self._crowded(row, self._stale[row])[kind]),
+            uncovered=float(estimates.uncovered[row, kind]),
+            extra=float(sums[Measure.EXTRA]),
         )
 
     def _bound(self, row: int, kind: int) -> float:
@@ -374,10 +303,6 @@ class RoomTable:
         room, native, left = table.room.copy(), table.native.copy(), _requested(table).copy()
         room[rows], native[rows], left[rows] = self._rows(rows, stale)
         return _with(table, room, native, stale, left)
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _requested(table: NodeTable) -> Floats:

@@ -1,5 +1,7 @@
 """What the ledger is told: nodes, the claims of pods on them, readings of their use, and the terms it charges by.
 
+And what it tells of the room on a node, term by term.
+
 Amounts are tuples in the order of the ledger's kinds; `Resources.vector` makes them. D is the declared request, N the
 native one that kube-scheduler counts.
 """
@@ -8,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slackwater.errors import BadNumber, InvalidInput
 from slackwater.estimation.estimator import ALPHA, Mode
@@ -20,7 +22,10 @@ from slackwater.estimation.peaks import MARGIN
 from slackwater.estimation.staleness import HEARTBEAT, PATIENCE
 from slackwater.resources import CPU, MEMORY, Kinds
 from slackwater.roles import Role
-from slackwater.validation import clip
+from slackwater.validation import TOLERANCE, clip
+
+if TYPE_CHECKING:
+    from slackwater.ledger.riskreserve import NodePromise
 
 Amounts = tuple[float, ...]
 
@@ -134,6 +139,89 @@ class LedgerConfig:
         return fixed(self.kinds, self.measured if self.alpha > 0 else (), self.allowance, believed, self.margins)
 
 
+class Basis(StrEnum):
+    """Which term decided how much room there is."""
+
+    MEASURED = "measured"  # min(AR, NC) − E − drivers − margin
+    STALE = "stale"  # the same, and E is what was reserved, as samples are too old
+    FLOOR = "floor"  # allocatable − Σ D: requests leave more than measurement
+    KNOWN = "known"  # that, but for pods that are known to use more than they declare
+    BOUND = "bound"  # with more room the kernel could kill a pod of somebody else before a task
+
+
+@dataclass(frozen=True, slots=True)
+class RoomLine:
+    """The arithmetic of one kind on one node: room = max(min(AR, NC) − E − drivers − margin, floor)."""
+
+    capacity: float  # as the API shows it; 0 is unknown
+    allocatable: float
+    allowed: float  # AR
+    real: float  # NC
+    used: float  # U of the last sample, less the measured use of drivers
+    learned: float  # B
+    residual: float  # Σ ρ: what is still believed of requests
+    reserved: float  # Σ of what pods other than drivers are charged when nothing is measured
+    known: float  # Σ of the most that pods other than drivers are charged, by what their apps are known to use
+    estimate: float  # E; where samples are stale, at least `reserved`
+    declared: float  # Σ D of managed pods
+    drivers: float  # Σ over drivers of max(use, D)
+    native: float  # Σ N of all pods
+    room: float  # may be negative
+    stale: bool
+    margin: float = 0.0  # kept back beside E for a stated risk; negative where the promise is below E
+    promise: NodePromise | None = None  # how that came about; None without a stated risk
+    requested: float = 0.0  # allocatable − Σ D of every pod: the floor, unless memory is used above the limit
+    bound: float = math.inf  # room ends here, so that the kernel kills tasks before other pods (memory only)
+    largest: float = 0.0  # the largest request among those other pods
+    crowded: bool = False  # more memory is in use than allowed: neither floor nor promise gives room
+    uncovered: float | None = None  # use of the last sample that no request covers; None: E is not made of these
+    extra: float = 0.0  # Σ of what the parts of young pods in E lack to what their apps come to use
+
+    @property
+    def free(self) -> float:
+        """What can still be placed: the room, or 0."""
+        return max(self.room, 0.0)
+
+    @property
+    def requests(self) -> float:
+        """Σ D of every pod."""
+        return self.allocatable - self.requested
+
+    @property
+    def left(self) -> float:
+        """What measurement leaves: the room, where no floor and no bound decides."""
+        return min(self.allowed, self.real) - self.estimate - self.drivers - self.margin
+
+    @property
+    def withheld(self) -> bool:
+        """Whether a promise that would give room gives none, as more is in use than allowed."""
+        return self.crowded and not self.stale and self.margin == 0.0
+
+    @property
+    def basis(self) -> Basis:
+        """Which term decided."""
+        hair = TOLERANCE * max(1.0, self.allocatable)
+        if self.room > self.bound - hair:
+            return Basis.BOUND
+        if self.room > self.left + hair:
+            return Basis.FLOOR if self.room > self.requested - hair else Basis.KNOWN
+        return Basis.STALE if self.stale else Basis.MEASURED
+
+    def told(self) -> dict[str, Any]:
+        """Every term and what decided, for whoever puts it into words; None for what is infinite, as JSON has it."""
+        terms = {**asdict(self), "basis": self.basis.value, "bound": _finite(self.bound), "withheld": self.withheld}
+        if self.promise is not None:
+            promise = self.promise
+            terms["promise"] |= {
+                "present": promise.present,
+                "cut": promise.cut,
+                "steady": promise.steady,
+                "beyond": _finite(promise.beyond),
+                "factor": _finite(promise.factor),
+            }
+        return terms
+
+
 # A cluster has a few hundred distinct requests: what is computed from them is computed once.
 @lru_cache(maxsize=8192)
 def clamped(declared: Amounts, native: Amounts, ceiling: Amounts) -> Amounts:
@@ -159,3 +247,7 @@ def check_amounts(name: str, amounts: Amounts, kinds: Kinds, *, optional: bool =
     for kind, value in zip(kinds, amounts, strict=True):
         if not 0 <= value < math.inf:
             raise BadNumber(f"{name}: {kind}", value, "give a finite number of at least 0")
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

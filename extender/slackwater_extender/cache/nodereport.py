@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from slackwater.ledger.room import RoomLine
+from slackwater.ledger.types import RoomLine
 from slackwater_cluster.objects.records import NodeRecord
 from slackwater_cluster.pods.nodefit import carries
 from slackwater_cluster.watch.timeslices import slices

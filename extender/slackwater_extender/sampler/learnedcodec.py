@@ -1,8 +1,9 @@
 """What a ledger has learned, as bytes that outlive the process: bounded when written, doubted when read.
 
 Written: JSON in gzip, the apps that were asked for last first, as many as fit into MOST_BYTES and, unpacked, into
-MOST_TEXT; numbers with four digits. Read: whoever may write the object could have written anything, so sizes, counts,
-names and numbers are checked, and what does not hold is refused as a whole.
+MOST_TEXT; numbers with four digits; of more than MOST_KINDS kinds those of which something was learned. Read: whoever
+may write the object could have written anything, so sizes, counts, names and numbers are checked, and what does not
+hold is refused as a whole.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 VERSION = 2
 MOST_BYTES = 600_000  # as written; in base64 a third more, and an object of the API holds a mebibyte
 MOST_TEXT = 8_000_000  # characters of JSON
+MOST_KINDS = 64  # a node may have a kind of its own for every device file
 MOST_APPS = 4_000
 MOST_LESSONS = 16  # pods per app
 MOST_SCORES = 2_000  # by rank, from the smallest to the largest; half of them are the largest ones
@@ -42,7 +44,8 @@ _EARLIER = re.compile(rf"(?P<app>.*) \((?P<amounts>{_NUMBER}(?:,|(?:, {_NUMBER})
 
 def encode(learned: Learned) -> bytes:
     """At most MOST_BYTES, of MOST_TEXT; where that is too little, the apps asked for longest ago are left out."""
-    apps = [(name, lessons) for name, lessons in learned.apps.items() if len(name) <= LONGEST_NAME][:MOST_APPS]
+    learned = _of_some_kinds(learned)
+    apps = [(name, lessons) for name, lessons in learned.apps.items() if _is_name(name)][:MOST_APPS]
     while True:
         text = _written(learned, apps)
         made = _packed(text)
@@ -50,6 +53,20 @@ def encode(learned: Learned) -> bytes:
         if share <= 1 or not apps:
             return made
         apps = apps[: int(len(apps) * 0.9 / share)]
+
+
+def _of_some_kinds(learned: Learned) -> Learned:
+    """What may be written of it: no more than MOST_KINDS kinds, those of which nothing was learned left out first."""
+    if len(learned.kinds) <= MOST_KINDS:
+        return learned
+    told = (learned.ratios != 1.0).any(axis=1) | [kind in learned.risks for kind in learned.kinds]
+    for lessons in learned.apps.values():
+        told |= lessons[:, 0].any(axis=0)
+    places = np.sort(np.argsort(~told, kind="stable")[:MOST_KINDS])
+    kinds = tuple(learned.kinds[at] for at in places)
+    apps = {name: lessons[..., places] for name, lessons in learned.apps.items()}
+    risks = {kind: it for kind, it in learned.risks.items() if kind in kinds}
+    return Learned(kinds, apps, learned.ratios[places], risks)
 
 
 def _packed(text: bytes) -> bytes:
@@ -72,9 +89,7 @@ def _written(learned: Learned, apps: Sequence[tuple[str, Floats]]) -> bytes:
                 "promises": it.kept.promises,
                 "exceeded": it.kept.exceeded,
                 "machines": {
-                    name: [kept.promises, kept.exceeded]
-                    for name, kept in it.machines.items()
-                    if len(name) <= LONGEST_NAME
+                    name: [kept.promises, kept.exceeded] for name, kept in it.machines.items() if _is_name(name)
                 },
             }
             for kind, it in learned.risks.items()
@@ -84,7 +99,7 @@ def _written(learned: Learned, apps: Sequence[tuple[str, Floats]]) -> bytes:
 
 
 def _short(values: Sequence[float]) -> list[float]:
-    return [float(f"{value:.4g}") for value in values]
+    return [float(f"{min(value, LARGEST):.4g}") for value in values]
 
 
 def _ranks(count: int) -> NDArray[np.intp]:
@@ -115,7 +130,7 @@ def decode(data: bytes) -> Learned:
         raise _bad(str(problem)) from problem
     if not isinstance(body, dict) or body.get("version") != VERSION:
         raise _bad("not written by this version, or cut off")
-    kinds = tuple(_named(name) for name in _listed(body.get("kinds"), 64))
+    kinds = tuple(_named(name) for name in _listed(body.get("kinds"), MOST_KINDS))
     apps: dict[str, Floats] = {}
     for name, lessons in (_app(each, len(kinds)) for each in _listed(body.get("apps"), MOST_APPS)):
         apps.setdefault(renamed(name, kinds), lessons)
@@ -195,9 +210,13 @@ def _listed(value: object, most: int, *, exactly: bool = False) -> list[Any]:
 
 
 def _named(value: object) -> str:
-    if not isinstance(value, str) or not 0 < len(value) <= LONGEST_NAME:
+    if not isinstance(value, str) or not _is_name(value):
         raise _bad("a name is empty, too long or no text")
     return value
+
+
+def _is_name(text: str) -> bool:
+    return 0 < len(text) <= LONGEST_NAME
 
 
 def _bad(problem: str) -> InvalidInput:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from slackwater.cycle.appverdicts import describe, singular
-from slackwater.ledger.room import Basis, RoomLine
-from slackwater.ledger.types import PodClaim
+from slackwater.ledger.types import PodClaim, RoomLine
 from slackwater.resources import Resources
+from slackwater_cluster import roomsentence
 from slackwater_cluster.extenderapi import ReservedPod, RoomsReply
 from slackwater_cluster.objects.records import NodeRecord, PodRecord
 from slackwater_cluster.pods.nodefit import carries, obstacle
@@ -54,9 +53,13 @@ def node(cache: ClusterCache, name: str) -> dict[str, Any]:
         "ready": record.ready,
         "cordoned": record.cordoned,
         "labels": dict(record.labels),
-        "resources": {kind: {**line.told(), "arithmetic": arithmetic(line)} for kind, line in lines.items()},
+        "resources": {kind: _whole(line) for kind, line in lines.items()},
         "pods": [_claimed(cache, claim) for claim in cache.ledger.claims_on(name)],
     }
+
+
+def _whole(line: RoomLine) -> dict[str, Any]:
+    return {**line.told(), "arithmetic": roomsentence.sentence(line, "{:.6g}".format)}
 
 
 def _claimed(cache: ClusterCache, claim: PodClaim) -> dict[str, Any]:
@@ -71,50 +74,6 @@ def _claimed(cache: ClusterCache, claim: PodClaim) -> dict[str, Any]:
         "declared": named(cache.kinds, claim.charged),
         "native": named(cache.kinds, claim.native),
     }
-
-
-def arithmetic(line: RoomLine) -> str:
-    """Room = max(min(AR, NC) − E − drivers, allocatable − declared), with the numbers in place."""
-    if line.basis is Basis.BOUND:
-        return (
-            f"room {line.room:.6g} of {line.allocatable:.6g}: with more on the node, memory could run out while no task"
-            f" is the first that the kernel kills; a pod that was not lowered asks for {line.largest:.6g}"
-        ) + risk(line)
-    if line.basis in (Basis.FLOOR, Basis.KNOWN):
-        whose = "declared by all pods" if line.basis is Basis.FLOOR else "what its pods are known to use"
-        return (
-            f"room {line.room:.6g} = allocatable {line.allocatable:.6g} − {whose} "
-            f"{line.allocatable - line.room:.6g}, which is more than measurement leaves (estimate "
-            f"{line.estimate:.6g}, drivers {line.drivers:.6g}, allowed {line.allowed:.6g}): requests are a floor"
-        ) + risk(line)
-    basis = "reservations, samples are stale" if line.stale else "learned from samples and what is believed of requests"
-    return (
-        f"room {line.room:.6g} = min(allowed {line.allowed:.6g}, real {line.real:.6g})"
-        f" − estimate {line.estimate:.6g} − drivers {line.drivers:.6g}; the estimate rests on {basis}"
-        f" (used {line.used:.6g}, learned {line.learned:.6g}, residual {line.residual:.6g},"
-        f" known {line.known:.6g}, reserved {line.reserved:.6g})" + risk(line)
-    )
-
-
-def risk(line: RoomLine) -> str:
-    """What a stated risk adds, in words; nothing where none is stated."""
-    promise = line.promise
-    if promise is None:
-        return ""
-    if not isfinite(promise.factor):
-        return f"; a risk of {promise.asked:.3%} is asked for, and too few promises were compared yet: no margin"
-    sign = "−" if promise.factor < 0 else "+"
-    beyond = f"{abs(promise.factor):.4g} × spread {promise.spread:.6g}"
-    if promise.steady:
-        beyond = f"{abs(promise.beyond):.6g}, as use does not vary"
-    full = " (more is in use than allowed: no promise gives room)" if line.withheld else ""
-    return (
-        f" − margin {line.margin:.6g}{full}: at a risk of {promise.asked:.3%} its pods use at most {promise.peak:.6g} ="
-        f"{' the least for what they use now, more than' if promise.present else ''}"
-        f" expected {promise.centre:.6g} {sign} {beyond},"
-        f" of all that is allocatable; {promise.realised:.3%} of {promise.compared:.0f} promises for such machines"
-        " were exceeded"
-    )
 
 
 def capacity(cache: ClusterCache, selector: Mapping[str, str]) -> dict[str, Any]:
@@ -215,11 +174,13 @@ def _now(cache: ClusterCache, found: PodContext) -> dict[str, Any]:
     """How the nodes that the pod can use look for it now, and what keeps it off the others."""
     usable, others = _reached(cache, found.pod)
     findings = examine(cache, found, usable) if usable else None
+    too_small = _too_small(cache, found.pod, usable)
     return {
         "fitting": findings.fitting if findings else 0,
         "nodes": len(usable),
         "out_of_reach": others,
-        "too_small": {} if not usable else _too_small(cache, found.pod, usable),
+        "too_small": too_small,
+        "nearest": _nearest(cache, found.pod, usable) if too_small else "",
         "counts": findings.counts() if findings else {},
         "best": [
             {"node": each.name, "score": each.score, "room": named(cache.kinds, each.room)}
@@ -245,9 +206,22 @@ def _reached(cache: ClusterCache, pod: PodRecord) -> tuple[list[str], dict[str, 
 def _too_small(cache: ClusterCache, pod: PodRecord, usable: Sequence[str]) -> dict[str, float]:
     """By kind, the most that any usable node offers; empty where one of them, emptied, could take the pod."""
     offers = [cache.nodes[name].allocatable for name in usable]
-    if any(pod.declared.fits(each) for each in offers):
+    if not offers or any(pod.declared.fits(each) for each in offers):
         return {}
     return {kind: max(each[kind] for each in offers) for kind in pod.declared}
+
+
+def _nearest(cache: ClusterCache, pod: PodRecord, usable: Sequence[str]) -> str:
+    """The usable node, and what of it, that comes nearest to taking the pod when it is empty."""
+    lacks = {name: pod.declared.lacking(cache.nodes[name].allocatable) for name in usable}
+
+    def enough(name: str) -> float:
+        has = cache.nodes[name].allocatable
+        return min(has[kind] / pod.declared[kind] for kind in lacks[name])
+
+    name = max(usable, key=enough)
+    has = cache.nodes[name].allocatable
+    return f"{name} with {describe(Resources({kind: has[kind] for kind in lacks[name]}))}"
 
 
 def sentence(record: PodRecord, found: PodContext, now: Mapping[str, Any] | None) -> str:
@@ -274,7 +248,12 @@ def _in_vain(record: PodRecord, now: Mapping[str, Any] | None) -> str:
     if not now["nodes"]:
         why = ", ".join(f"{count} × {reason}" for reason, count in now["out_of_reach"].items())
         return f"no node can ever serve it: {why or 'there is none'}"
+    most = Resources(now["too_small"])
+    short = record.declared.lacking(most)
+    why = f"is that large (at most {describe(Resources({kind: most[kind] for kind in short}))})"
+    if not short:
+        why = f"has all of it; the nearest is {now['nearest']}"
     return (
         f"it can never fit: it asks for {describe(record.declared)}, and none of the {now['nodes']} nodes it can "
-        f"use is that large (at most {describe(Resources(now['too_small']))})"
+        f"use {why}"
     )

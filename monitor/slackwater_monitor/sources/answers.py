@@ -72,9 +72,7 @@ class Promise(msgspec.Struct):
     peak: Number = 0.0
     centre: Number = 0.0
     spread: Number = 0.0
-    beyond: Number | None = None
-    steady: bool = False
-    present: bool = False
+    least: Number = 0.0
     realised: Number = 0.0
     compared: Number = 0.0
 
@@ -98,7 +96,14 @@ class ResourceLine(msgspec.Struct):
     largest: Number = 0.0
     margin: Number = 0.0
     promise: Promise | None = None
-    basis: Text = ""  # which term decided; an older extender does not say
+    capacity: Number = 0.0
+    native: Number = 0.0
+    requested: Number = 0.0
+    bound: Number | None = None
+    crowded: bool = False
+    uncovered: Number | None = None
+    extra: Number = 0.0
+    arithmetic: Text = ""  # the extender's own sentence, for one that does not say all of the above
 
 
 class ChargedPod(msgspec.Struct):

@@ -5,18 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from slackwater.errors import Unavailable
-from slackwater.ledger.room import Basis
-from slackwater_cluster import names
+from slackwater_cluster import names, roomsentence
 from slackwater_cluster.api.client import ApiClient, ExtenderClient, NotFound
 from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.apps.listing import listed_pods
 from slackwater_monitor.sources import decoding
 from slackwater_monitor.sources.answers import about_node, about_pod
 from slackwater_monitor.sources.views import App, Pool, Queue, pool_of
-from slackwater_simulator.charts.amounts import amount, count
+from slackwater_simulator.charts.amounts import amount
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,56 +159,11 @@ def in_numbers(node: str, resources: Mapping[str, dict[str, Any]]) -> dict[str, 
     return {f"{node} {kind}": arithmetic(kind, line) for kind, line in resources.items()}
 
 
-def arithmetic(kind: str, line: dict[str, Any]) -> str:
-    """How a node's room comes about, with the numbers in place and in units people read."""
-    said = {name: amount(kind, value) for name, value in line.items() if isinstance(value, int | float)}
+def arithmetic(kind: str, line: Mapping[str, Any]) -> str:
+    """How a node's room comes about, in units people read; an extender of another version is shown in its own words."""
+    try:
+        found = roomsentence.read(line)
+    except KeyError:
+        return str(line.get("arithmetic", ""))
     unit = {"cpu": " cores", "memory": " GiB"}.get(kind, "")
-    basis = (
-        f"samples are stale, so the estimate is what was reserved ({said['reserved']})"
-        if line["stale"]
-        else f"the estimate: used {said['used']}, learned {said['learned']}, still believed of requests "
-        f"{said['residual']}, at most {said.get('known', said['reserved'])} by what these apps are known to use"
-    )
-    decided = line.get("basis") if {"allocatable", "largest"} <= line.keys() else None  # an older extender says less
-    if decided == Basis.BOUND:
-        return (
-            f"room {said['room']}{unit} of {said['allocatable']}: with more on the node, memory could run out while no "
-            f"task is the first that the kernel kills; a pod that was not lowered asks for {said['largest']}; {basis}"
-        )
-    if decided in (Basis.FLOOR, Basis.KNOWN):
-        whose = "asked for" if decided == Basis.FLOOR else "what its pods are known to use"
-        taken = amount(kind, line["allocatable"] - line["room"])
-        measured = ", ".join(f"{name} {said[name]}" for name in ("allowed", "estimate", "drivers"))
-        return (
-            f"room {said['room']}{unit} = allocatable {said['allocatable']} − {whose} {taken}: requests leave "
-            f"more than measurement ({measured}); {basis}"
-        )
-    return (
-        f"room {said['room']}{unit} = min(allowed {said['allowed']}, real {said['real']}) − estimate "
-        f"{said['estimate']} − drivers {said['drivers']}{_kept(kind, line)}; {basis}; its pods asked for "
-        f"{said['declared']}"
-    )
-
-
-def _kept(kind: str, line: dict[str, Any]) -> str:
-    """What a stated risk keeps back, and how that came about; nothing where none is stated."""
-    promise = line.get("promise")
-    if not promise:
-        return ""
-    if promise.get("factor") is None:
-        return f" (a risk of {promise['asked']:.2%} is asked for; too few promises were compared yet, so no margin)"
-    said = {name: amount(kind, promise[name]) for name in ("peak", "centre", "spread")}
-    compared = count(round(promise["compared"]), "promise was", "promises were")
-    than = "the least for what they use now, more than " if promise.get("present") else ""
-    sign = "−" if promise["factor"] < 0 else "+"
-    beyond = f"{abs(promise['factor']):.2f} × spread {said['spread']}"
-    if promise.get("steady"):
-        beyond = f"{amount(kind, abs(promise['beyond']))}, as use does not vary"
-    full = "more is in use than allowed, and no promise gives room; " if line.get("withheld") else ""
-    return (
-        f" − margin {amount(kind, line['margin'])} ({full}at a risk of {promise['asked']:.2%} they use at most"
-        f" {said['peak']}"
-        f" = {than}expected {said['centre']} {sign} {beyond},"
-        " of all that is allocatable;"
-        f" {promise['realised']:.2%} of {compared} exceeded of late)"
-    )
+    return roomsentence.sentence(found, partial(amount, kind), unit)

@@ -17,6 +17,7 @@ Floats = NDArray[np.float64]
 Peak = Callable[[Moment], Floats]
 
 RESAMPLES = 1000  # of the bootstrap over machines
+ENOUGH = 5  # machines without which it tells nothing: of one machine every resample is the same
 CLOSE = 1e-6  # of a request; float32 samples do not add up exactly
 
 
@@ -26,14 +27,20 @@ class Score:
 
     estimator: str
     violation_rate: float  # share of promises whose peak was exceeded within the horizon
-    violation_low: float  # 95 % bootstrap interval of it over machines
-    violation_high: float
+    violation_low: float | None  # 95 % bootstrap interval of it over machines; None: they are too few
+    violation_high: float | None
     severity_mean: float  # (peak − promise) / peak, over the promises that were exceeded
     severity_p99: float
     savings: float  # Σ (requests − promise) / Σ requests
     oracle_share: float  # savings over those of the oracle
     lost_tasks: int | None  # memory: tasks that had to go, one promise per horizon; None for CPU
     overloaded: float  # share of promises whose tasks came to use more than Σ requests: what is above is no violation
+
+    def interval(self, digits: int, to: str) -> str:
+        """The interval in percent; a dash where machines are too few for one."""
+        if self.violation_low is None or self.violation_high is None:
+            return "–"
+        return f"{self.violation_low:.{digits}%}{to}{self.violation_high:.{digits}%}"
 
 
 class Tally:
@@ -68,8 +75,7 @@ class Tally:
         """The judgement; `oracle` are the oracle's savings."""
         violations = np.array(self._violations)
         by_machine = violations.mean(axis=0)
-        drawn = rng.integers(len(by_machine), size=(RESAMPLES, len(by_machine)))
-        low, high = np.quantile(by_machine[drawn].mean(axis=1), (0.025, 0.975)).tolist()
+        low, high = _interval(by_machine, rng)
         severities = np.concatenate(self._severities)
         savings = 1.0 - self._promised / (requests * violations.size)
         return Score(
@@ -84,6 +90,15 @@ class Tally:
             self._lost if self.memory else None,
             self._overloaded / violations.size,
         )
+
+
+def _interval(by_machine: Floats, rng: np.random.Generator) -> tuple[float | None, float | None]:
+    """Where 95 % of the means over machines drawn anew lie."""
+    if len(by_machine) < ENOUGH:
+        return None, None
+    drawn = rng.integers(len(by_machine), size=(RESAMPLES, len(by_machine)))
+    low, high = np.quantile(by_machine[drawn].mean(axis=1), (0.025, 0.975)).tolist()
+    return low, high
 
 
 def estimators(play: Play, risk: float, memory: bool) -> dict[str, Peak]:

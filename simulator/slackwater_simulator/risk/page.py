@@ -85,7 +85,7 @@ def _row(score: Score) -> tuple[str, ...]:
     return (
         score.estimator,
         f"{score.violation_rate:.3%}",
-        f"{score.violation_low:.3%} to {score.violation_high:.3%}",
+        score.interval(3, " to "),
         f"{score.severity_mean:.2%}",
         f"{score.severity_p99:.2%}",
         f"{score.savings:.1%}",

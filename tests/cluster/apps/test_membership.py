@@ -238,6 +238,20 @@ def test_an_answer_given_before_the_owner_was_known_is_forgotten_when_it_is() ->
     assert all(found.member(each).settled for each in (*below, *tasks))
 
 
+@pytest.mark.parametrize("order", list(permutations(["alpha", "beta", "gamma"])))
+def test_pods_whose_owners_are_no_app_are_apps_of_their_own(order: tuple[str, ...]) -> None:
+    """An Argo Workflow owns them all and is no app: each has its own name, before it is looked up and after."""
+    found, workflow = index(), owner("Workflow", "wf", group="argoproj.io")
+    for name in order:
+        found.set_pod(pod(name, owners=[workflow]))
+    alone = {name: f"pod/{name}" for name in order}
+    assert apps(found) == alone
+    found.learn(workflow, [owner("CronWorkflow", "nightly", group="argoproj.io")])
+    found.learn(owner("CronWorkflow", "nightly", group="argoproj.io"), ())
+    assert apps(found) == alone
+    assert all(found.member(each).settled for each in found.pods.values())
+
+
 def test_a_false_label_is_doubted_once_all_owners_are_known() -> None:
     """The same pod below a Deployment that nobody owns."""
     found = index()

@@ -6,7 +6,7 @@ import pytest
 
 from slackwater.errors import InvalidInput
 from slackwater.resources import Resources
-from slackwater_cluster.apps.size import AppSize, announced, from_object, spark_memory
+from slackwater_cluster.apps.size import AppSize, announced, from_object
 from slackwater_cluster.frameworks import Framework, builtin
 
 GIB = 2**30
@@ -177,8 +177,38 @@ def test_malformed_template_is_an_error_with_its_path() -> None:
         stated("job", body)
 
 
-def test_small_heaps_get_the_least_overhead() -> None:
-    """Spark adds at least 384 MiB."""
-    assert spark_memory("512m") == (512 + 384) * 2**20
-    with pytest.raises(InvalidInput):
-        spark_memory("4 gigs")
+MIB = 2**20
+
+
+@pytest.mark.parametrize(
+    ("executor", "spec", "mebibytes"),
+    [
+        pytest.param({"memory": "4g"}, {"type": "Scala"}, 4096 * 1.1, id="a tenth"),
+        pytest.param({"memory": "512m"}, {}, 512 + 384, id="at least 384 MiB"),
+        pytest.param({"memory": "4096"}, {"type": "Java"}, 4096 * 1.1, id="a number alone is MiB"),
+        pytest.param({"memory": "4294967296b"}, {}, 4096 * 1.1, id="bytes"),
+        pytest.param({"memory": "4GB"}, {}, 4096 * 1.1, id="capitals"),
+        pytest.param({"memory": "4g"}, {"type": "Python"}, 4096 * 1.4, id="Python takes more"),
+        pytest.param({"memory": "4g"}, {"type": "R"}, 4096 * 1.4, id="so does R"),
+        pytest.param({"memory": "4g"}, {"type": "R", "memoryOverheadFactor": "0.2"}, 4096 * 1.2, id="a stated share"),
+        pytest.param({"memory": "4g", "memoryOverhead": "4g"}, {"memoryOverheadFactor": "0.2"}, 8192, id="stated"),
+        pytest.param({"memory": "4g", "memoryOverhead": "100"}, {"type": "Python"}, 4196, id="less than the least"),
+    ],
+)
+def test_memory_of_executors_is_what_spark_makes_of_it(
+    executor: dict[str, Any], spec: dict[str, Any], mebibytes: float
+) -> None:
+    """Their heap and its overhead: as stated, by the stated share of the heap, or as Spark adds by itself."""
+    found = stated("spark-operator", {"spec": {**spec, "executor": {"instances": 2, "cores": 1, **executor}}})
+    assert found is not None
+    assert found.request["memory"] == pytest.approx(mebibytes * MIB)
+
+
+@pytest.mark.parametrize(
+    ("field", "executor"),
+    [("memory", {"memory": "4 gigs"}), ("memoryOverhead", {"memory": "4g", "memoryOverhead": "-1"})],
+)
+def test_memory_that_is_none_is_an_error_with_its_path(field: str, executor: dict[str, Any]) -> None:
+    """It names what to mend in the object."""
+    with pytest.raises(InvalidInput, match=rf"spec\.executor\.{field}\b"):
+        stated("spark-operator", {"spec": {"executor": {"instances": 2, **executor}}})

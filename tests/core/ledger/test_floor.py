@@ -15,8 +15,7 @@ from slackwater.errors import BadNumber
 from slackwater.estimation.calibration import Kept
 from slackwater.estimation.margins import Margin
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.room import Basis, RoomLine
-from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
+from slackwater.ledger.types import Basis, ClaimState, LedgerConfig, NodeSpec, PodClaim, RoomLine, Sample
 from slackwater.roles import Role
 from support.builders.measuring import measure
 

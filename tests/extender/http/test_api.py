@@ -329,7 +329,7 @@ class TestStatedRisk:
         assert promise["asked"] == 0.05
         assert promise["peak"] == pytest.approx(promise["centre"] + promise["factor"] * promise["spread"])
         assert cpu["room"] == pytest.approx(min(cpu["allocatable"], cpu["real"]) - promise["peak"])
-        assert "at a risk of 5.000% its pods use at most" in cpu["arithmetic"]
+        assert "at a risk of 5% its pods use at most" in cpu["arithmetic"]
 
     def test_what_never_varies_is_told_as_an_amount(self, risky: World) -> None:
         """Memory that stands still has no spread: millions of nothings would tell nobody how much is meant."""

@@ -20,8 +20,12 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role
 from slackwater_extender.sampler.learnedcodec import (
+    LARGEST,
+    LONGEST_NAME,
     MOST_APPS,
     MOST_BYTES,
+    MOST_KINDS,
+    MOST_LESSONS,
     MOST_RATIOS,
     MOST_SCORES,
     MOST_TEXT,
@@ -116,6 +120,26 @@ def test_what_is_written_is_small_enough_to_be_read() -> None:
     made = encode(Learned(kinds, apps, np.ones((12, MOST_RATIOS))))
     assert len(gzip.decompress(made)) < MOST_TEXT
     assert list(decode(made).apps)[:2] == ["app-0", "app-1"]
+
+
+@pytest.mark.parametrize("kinds", [MOST_KINDS, MOST_KINDS + 1, 300])
+def test_whatever_is_written_is_read_with_everything_at_its_bound_or_beyond(kinds: int) -> None:
+    """A device plugin names every device file: of kinds that are measured nothing is lost."""
+    names = (*(f"example.com/tty{number}" for number in range(kinds - 2)), *KINDS)
+    lessons = np.zeros((MOST_LESSONS, 2, kinds))
+    lessons[:, 0, -2:], lessons[:, 1] = (1.0, 2 * LARGEST), 30.0
+    apps = {"a": lessons, "b" * LONGEST_NAME: lessons, "c" * (LONGEST_NAME + 1): lessons}
+    ratios = np.ones((kinds, MOST_RATIOS))
+    ratios[-1] = 1.5
+    machines = {f"m{number}": Kept(2.0, 1.0) for number in range(MACHINES)}
+    risk = LearnedRisk(0.01, 600.0, np.full(SCORES + 1, 2 * LARGEST), Kept(9.0, 9.0), machines)
+    found = decode(encode(Learned(names, apps, ratios, {"memory": risk})))
+    assert list(found.apps) == ["a", "b" * LONGEST_NAME]
+    assert len(found.kinds) == MOST_KINDS
+    assert found.kinds[-2:] == KINDS
+    assert found.apps["a"][-1, :, -2:].tolist() == [[1.0, LARGEST], [30.0, 30.0]]
+    assert found.ratios[-2:, 0].tolist() == [1.0, 1.5]
+    assert (len(found.risks["memory"].scores), found.risks["memory"].machines) == (SCORES, machines)
 
 
 def test_a_ledger_made_anew_forgets_no_app() -> None:

@@ -1,31 +1,26 @@
-"""The words in which the extender tells its numbers."""
+"""The words in which the extender tells why a pod waits."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from slackwater.ledger.riskreserve import NodePromise
-from slackwater.ledger.room import RoomLine
-from slackwater_extender.scheduling.explain import risk
-
-TERMS = ("capacity", "allocatable", "allowed", "real", "used", "learned", "residual", "reserved", "known", "estimate")
-PROMISE = NodePromise(asked=0.05, realised=0.04, compared=500.0, centre=3.0, spread=0.5, factor=2.0, peak=4.0)
-LINE = RoomLine(
-    **dict.fromkeys((*TERMS, "declared", "drivers", "native", "room"), 0.0), stale=False, crowded=True, promise=PROMISE
-)
+from support.builders import objects
+from support.fakes.extender import world
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("cpu", "memory", "words"),
     [
-        pytest.param(LINE, True, id="full"),
-        pytest.param(replace(LINE, crowded=False), False, id="idle"),
-        pytest.param(replace(LINE, stale=True), False, id="stale"),
-        pytest.param(replace(LINE, margin=1.0), False, id="kept back"),
+        pytest.param("8", "64Gi", "has all of it; the nearest is wide with 4 cpu", id="each kind on another node"),
+        pytest.param("15", "17Gi", "has all of it; the nearest is tall with 16 GiB memory", id="nearly"),
+        pytest.param("20", "64Gi", "is that large (at most 16 cpu)", id="one kind nowhere"),
+        pytest.param("20", "256Gi", "is that large (at most 16 cpu and 128 GiB memory)", id="both nowhere"),
     ],
 )
-def test_it_is_told_that_no_promise_gives_room_where_more_is_in_use_than_allowed(line: RoomLine, told: bool) -> None:
-    """And not of a node on which there is simply nothing to keep back."""
-    assert ("(more is in use than allowed: no promise gives room)" in risk(line)) == told
+def test_a_pod_that_can_never_fit_is_told_what_nodes_lack(cpu: str, memory: str, words: str) -> None:
+    """Only kinds that no node has enough of are named as too small; where each is somewhere, the nearest node is."""
+    found = world(objects.node("tall", cpu="16", memory="16Gi"), objects.node("wide", cpu="4", memory="128Gi"))
+    found.show(objects.pod("p", cpu=cpu, memory=memory))
+    sentence = found.get("/v1/explain/batch/p")["sentence"]
+    assert sentence.startswith("it can never fit: it asks for")
+    assert sentence.endswith(f"none of the 2 nodes it can use {words}")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from slackwater.errors import InvalidInput
-from slackwater_simulator.risk.bench import estimators, judge
+from slackwater_simulator.risk.bench import ENOUGH, estimators, judge
 from slackwater_simulator.risk.frontier import gathered, settings
 from slackwater_simulator.risk.machines import Play
 from slackwater_simulator.risk.page import write
@@ -81,8 +81,20 @@ def test_everyone_is_asked_and_the_oracle_is_never_wrong() -> None:
     oracle = scores[-1]
     assert oracle.violation_rate == 0.0
     assert all(score.savings <= oracle.savings for score in scores if score.violation_rate == 0.0)
-    assert all(score.violation_low <= score.violation_rate <= score.violation_high for score in scores)
+    bounds = [(score.violation_low, score.violation_high) for score in scores]
+    assert all(low is not None and high is not None for low, high in bounds)
+    assert all(low <= score.violation_rate <= high for (low, high), score in zip(bounds, scores, strict=True))  # type: ignore[operator]
     assert all(score.lost_tasks is None for score in scores)
+
+
+@pytest.mark.parametrize(("machines", "told"), [(1, False), (ENOUGH - 1, False), (ENOUGH, True)])
+def test_of_few_machines_no_interval_is_told(machines: int, told: bool) -> None:
+    """A bootstrap over one machine has no width, as if its rate were known exactly."""
+    play = Play(machines=machines, residents=10, days=2, horizon=6)
+    score, _ = judge(noisy(), play, {"bold": lambda moment: np.zeros(len(moment.use))}, memory=False)
+    assert score.violation_rate == 1.0
+    assert (score.violation_low is not None) == told
+    assert ("–" in score.interval(2, "…")) != told
 
 
 def test_the_same_bench_gives_the_same_scores() -> None:

@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from slackwater.ledger.types import RoomLine
+
 Body = dict[str, Any]
 GROUP = "/apis/slackwater.io/v1alpha1"
 DEPLOYMENTS = "/apis/apps/v1/deployments"
@@ -193,10 +195,11 @@ def _put_nodes(made: Cluster) -> None:
 
 def _put_explanations(made: Cluster) -> None:
     """What the extender says of one node, and of two pods."""
-    line = {
-        "allowed": 14.0, "real": 16.0, "estimate": 5.0, "drivers": 2.0, "room": 7.0, "used": 2.0, "learned": 2.0,
-        "residual": 3.0, "reserved": 12.0, "declared": 12.0, "stale": False,
-    }  # fmt: skip
+    line = RoomLine(
+        capacity=16.0, allocatable=16.0, allowed=14.0, real=16.0, used=2.0, learned=2.0, residual=3.0, reserved=12.0,
+        known=6.0, estimate=5.0, declared=12.0, drivers=2.0, native=6.0, room=7.0, stale=False, requested=4.0,
+        uncovered=0.0,
+    ).told()  # fmt: skip
     made.answers[f"{PROXY}/v1/nodes/n0"] = {
         "name": "n0",
         "open": True,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from slackwater.ledger.room import RoomLine
+from slackwater.ledger.types import RoomLine
 from slackwater.resources import least
 from slackwater_monitor.sources.explanation import Explanation, in_numbers
 from slackwater_monitor.sources.simulated.apps import NAMESPACE, apps, bars, pod_name, queues
@@ -144,7 +144,8 @@ def _line(node: Node, kind: str) -> RoomLine:
         declared=declared,
         drivers=0.0,
         native=declared,
-        room=node.room[kind],
+        # A node's page shows no room below 0, and a sum must add up.
+        room=node.room[kind] or min(0.0, max(node.allowed[kind] - estimate, size - declared)),
         stale=False,
         requested=size - declared,
     )
