@@ -9,10 +9,19 @@ SlackwaterError
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 
 class SlackwaterError(Exception):
     """The root of the tree: catch this to catch everything Slackwater raises on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as it is: Python would call the class with the sentence, where ours take a field and more."""
+        return _rebuilt, (type(self), self.args), vars(self)
+
+
+def _rebuilt(kind: type[SlackwaterError], args: tuple[Any, ...]) -> SlackwaterError:
+    return kind.__new__(kind, *args)
 
 
 class InvalidInput(SlackwaterError):  # noqa: N818 - reads as a sentence: `raise InvalidInput("shortlist", …)`
