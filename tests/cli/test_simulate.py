@@ -12,6 +12,9 @@ from typer.testing import CliRunner
 from slackwater.errors import InvalidInput
 from slackwater_cli.main import app
 from slackwater_cli.options import parse_settings, policy_names
+from slackwater_cli.simulation.simulate import DEFAULTS
+from slackwater_simulator.policies.registry import worlds_of
+from slackwater_simulator.simulation import WORLDS
 
 KEYS = ("policy", "makespan_s", "mean_wait_s", "mean_slowdown", "mean_completion_s", "failures", "deadlock")
 
@@ -40,6 +43,12 @@ def test_policies_are_named_by_commas_or_one_by_one() -> None:
         "estimation?allowance=[1,0.5]",
         "replay?starts={a: 1, b: 2}",
     ]
+
+
+def test_every_world_has_policies_to_compare_where_none_is_named() -> None:
+    """Which live there."""
+    assert set(DEFAULTS) == set(WORLDS)
+    assert all(world in worlds_of(name) for world, names in DEFAULTS.items() for name in policy_names([names]))
 
 
 def test_table_names_policies_and_models() -> None:

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 
 # Which policies are compared where none is named, by the world that suits the workload.
-DEFAULTS = {"yarn": "capacity,fair,slackwater", "ideal": "fcfs,easy", "kubernetes": "kube,slackwater"}
+DEFAULTS = {
+    "yarn": "capacity,fair,slackwater",
+    "ideal": "fcfs,easy",
+    "kubernetes": "kube,slackwater",
+    "transfer": "nearest,network",
+}
 # Options that only a play into a real cluster reads, and those that only a simulation does.
 LIVE_ONLY = ("scale", "kubeconfig", "namespace", "selector", "limit", "image", "burn")
 SIMULATED_ONLY = ("report", "cluster", "forecasts", "world")
