@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # A job is small when it asks for at most this share of the cluster (paper 004's theta).
 SMALL = 0.1
+CPU = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,4 +151,12 @@ def _area(outcome: Outcome, rows: Containers) -> NDArray[np.float64]:
     if not len(rows.job):
         return np.zeros(len(outcome.cluster.kinds))
     until = np.fmin(rows.released, outcome.stalled_at)
-    return np.asarray((until - rows.allocated) @ requests(outcome, rows))
+    asked = requests(outcome, rows)
+    return np.array([
+        np.maximum(until - since(outcome, rows, kind), 0.0) @ asked[:, kind] for kind in range(asked.shape[1])
+    ])
+
+
+def since(outcome: Outcome, rows: Containers, kind: int) -> NDArray[np.float64]:
+    """From when on each container has what it reserved of a kind."""
+    return rows.start if outcome.one_at_a_time and kind == CPU else rows.allocated

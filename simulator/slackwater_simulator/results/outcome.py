@@ -102,6 +102,7 @@ class Outcome:
     idle: Mapping[str, Series] = field(default_factory=dict)
     held: Containers | None = None
     holds: tuple[Hold, ...] = ()  # in the order of time; empty where nobody asked for reasons
+    one_at_a_time: bool = False  # a node runs one container: others wait there with their memory and without its cores
     refusals: Mapping[int, str] = field(default_factory=dict)  # by row in Jobs: why it was refused
 
 
