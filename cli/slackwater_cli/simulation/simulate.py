@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from slackwater.errors import InvalidInput
-from slackwater_cli.options import parse_settings, policy_names
+from slackwater_cli.options import parse_settings, policy_names, refuse_unread
 from slackwater_cli.printing import FOR_PEOPLE, Format, Output, console, data, jsonable, put, written
 from slackwater_cli.progress import bars
 
@@ -130,7 +130,10 @@ def command(
     from slackwater_simulator.workload.cluster import parse
     from slackwater_simulator.workload.loading import default_cluster, load
 
-    _refuse_unread(context, live=live)
+    if live:
+        refuse_unread(context, SIMULATED_ONLY.__contains__, "it is for simulations, not for --live")
+    else:
+        refuse_unread(context, LIVE_ONLY.__contains__, "it is for plays into a cluster", "add --live, or ")
     given = policy_names(policy) if policy else ["slackwater"] if live else None
     once("--policy", given or ())
     jobs = load(workload, seed=seed, skip_bad=skip_bad)
@@ -157,16 +160,6 @@ def command(
     if report is not None:
         _write(outcomes, report)
     _print(outcomes, output, forecasts=forecasts)
-
-
-def _refuse_unread(context: typer.Context, *, live: bool) -> None:
-    """Refuse options that would silently be left out."""
-    for name in SIMULATED_ONLY if live else LIVE_ONLY:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            if live:
-                raise InvalidInput(f"--{name}", "it is for simulations, not for --live", f"leave --{name} out")
-            raise InvalidInput(f"--{name}", "it is for plays into a cluster", f"add --live, or leave --{name} out")
 
 
 def _switch_on(options: dict[str, dict[str, object]]) -> None:
