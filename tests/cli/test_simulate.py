@@ -128,11 +128,14 @@ def test_bad_arguments_are_refused(arguments: tuple[str, ...], said: str) -> Non
 
 def test_forecasts_of_starts_are_judged() -> None:
     """In a sentence for people, in fields for programs."""
-    words = ["simulate", "gen:haste?case=a", "-p", "slackwater", "--forecasts"]
+    words = ["simulate", "gen:haste?case=a", "-p", "slackwater,fair", "--forecasts"]
     shown = CliRunner().invoke(app, words, catch_exceptions=False).stdout
     assert "no start was forecast" in shown or "starts lay inside their interval" in shown
-    (row,) = json.loads(CliRunner().invoke(app, [*words, "-o", "json"], catch_exceptions=False).stdout)
+    assert "fair: no start" not in shown
+    row, plain = json.loads(CliRunner().invoke(app, [*words, "-o", "json"], catch_exceptions=False).stdout)
     assert row["start_forecast_known"] + row["start_forecast_unknown"] >= 0
+    assert (row["start_forecast_inside"] is None) is (row["start_forecast_known"] == 0)
+    assert not any(name.startswith("start_forecast") for name in plain)
 
 
 def test_settings_go_to_all_policies_or_to_one() -> None:

@@ -164,11 +164,15 @@ def command(
 
 def _switch_on(options: dict[str, dict[str, object]]) -> None:
     """Forecast starts under the policies that can."""
-    able = [name for name in options if name.partition("?")[0] == "slackwater"]
+    able = [name for name in options if _forecasts_starts(name)]
     if not able:
         raise InvalidInput("--forecasts", "only slackwater forecasts starts", "add --policy slackwater")
     for name in able:
         options[name]["forecasts"] = True
+
+
+def _forecasts_starts(policy: str) -> bool:
+    return policy.partition("?")[0] == "slackwater"
 
 
 def _play(
@@ -197,15 +201,16 @@ def _print(outcomes: list[Outcome], output: Format, *, forecasts: bool) -> None:
     from slackwater_simulator.reports.rows import described
     from slackwater_simulator.reports.table import notes, table
 
+    asked = {each.policy: each for each in outcomes if forecasts and _forecasts_starts(each.policy)}
     if output not in FOR_PEOPLE:
-        data([described(outcome) | (_judged(outcome) if forecasts else {}) for outcome in outcomes], output)
+        data([described(each) | (_judged(each) if each.policy in asked else {}) for each in outcomes], output)
         return
     out = console()
     out.print(terminal(table(outcomes), boxed=True))
     counted = causes.table(outcomes)
     if counted is not None:
         out.print(terminal(counted, boxed=True))
-    for outcome in outcomes if forecasts else ():
+    for outcome in asked.values():
         out.print(_sentence(outcome), soft_wrap=True, highlight=False)
     for line in notes(outcomes):
         out.print(line, style="dim", soft_wrap=True, highlight=False)
