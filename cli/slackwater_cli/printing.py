@@ -138,7 +138,7 @@ def flat(row: Mapping[str, object], prefix: str = "") -> dict[str, object]:
             made |= flat(value, f"{prefix}{name}.")
         elif isinstance(value, list):
             nested = any(isinstance(each, list | dict) for each in value)
-            made[prefix + name] = json.dumps(value, ensure_ascii=False) if nested else " ".join(map(str, value))
+            made[prefix + name] = json.dumps(value, ensure_ascii=False) if nested else "; ".join(map(str, value))
         else:
             made[prefix + name] = value
     return made

@@ -46,8 +46,9 @@ class UnknownName(InvalidInput):
     """A name that nothing declares, with the names that would have been right."""
 
     def __init__(self, field: str, name: str, known: Iterable[str]) -> None:
-        choices = ", ".join(sorted(known)) or "nothing is declared"
-        super().__init__(field, f"{name!r} is not known", f"use one of: {choices}")
+        choices = ", ".join(sorted(known))
+        remedy = f"use one of: {choices}" if choices else "leave it out, as there is none"
+        super().__init__(field, f"{name!r} is not known", remedy)
         self.name = name
 
 

@@ -115,6 +115,12 @@ def test_a_cell_of_markdown_is_one_line(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out.splitlines()[2:] == ["| spec:<br>  a: 1 | a\\|b |"]
 
 
+def test_sentences_in_one_cell_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    """A list is one cell of CSV and Markdown."""
+    assert data([{"notes": ["one is skipped", "two are"]}], Format.CSV)
+    assert capsys.readouterr().out.splitlines() == ["notes", "one is skipped; two are"]
+
+
 @pytest.mark.parametrize(
     ("output", "printed"),
     [("json", '[{"wait": null}]'), ("yaml", "- wait: null"), ("csv", 'wait ""'), ("markdown", "| wait | | --- | |  |")],

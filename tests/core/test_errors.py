@@ -15,7 +15,7 @@ from slackwater.errors import BadNumber, CyclicGraph, InvalidInput, SlackwaterEr
         (InvalidInput("shortlist", "0 nodes", "give at least 1"), "shortlist: 0 nodes; give at least 1"),
         (BadNumber("alpha", 2.0, "give a number from 0 to 1"), "alpha: 2.0 is not usable; give a number from 0 to 1"),
         (UnknownName("mode", "fast", ["printed", "capped"]), "mode: 'fast' is not known; use one of: capped, printed"),
-        (UnknownName("node", "n", []), "node: 'n' is not known; use one of: nothing is declared"),
+        (UnknownName("node", "n", []), "node: 'n' is not known; leave it out, as there is none"),
         (
             CyclicGraph("stages", ["b", "a"]),
             "stages: these wait for each other in a circle: a, b; remove one dependency",
