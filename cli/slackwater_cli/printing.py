@@ -169,7 +169,7 @@ def _markdown(rows: Sequence[Mapping[str, object]]) -> str:
 
 
 def jsonable(value: Any) -> Any:
-    """Dataclasses, mappings, tuples and enumerations as what forms for programs know; numbers without a value as null."""
+    """Dataclasses, mappings, tuples and enumerations as what forms for programs know; null for what is no number."""
     if is_dataclass(value) and not isinstance(value, type):
         return {key: jsonable(each) for key, each in asdict(value).items()}
     if isinstance(value, Mapping):

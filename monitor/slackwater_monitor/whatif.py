@@ -74,7 +74,7 @@ class Comparison:
         pairs = {
             name: (getattr(replayed, name), getattr(self.happened, name)) for name in ("makespan", "completion", "wait")
         }
-        return {name: (got - seen) / seen for name, (got, seen) in pairs.items() if seen > 0 and got == got}
+        return {name: (got - seen) / seen for name, (got, seen) in pairs.items() if seen > 0 and not math.isnan(got)}
 
     @property
     def warning(self) -> str:

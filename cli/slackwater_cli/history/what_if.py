@@ -64,7 +64,9 @@ def _print(found: Comparison, *, wide: bool) -> None:
     for name, each in found.policies.items():
         replay = ", replayed" if name == found.was else ""
         world = f" (world {there})" if (there := found.elsewhere(name)) else ""
-        made.add_row(f"{NAMES.get(name, name)}{world}{replay}", *_cells(each, wide), style="red" if each.deadlock else None)
+        made.add_row(
+            f"{NAMES.get(name, name)}{world}{replay}", *_cells(each, wide), style="red" if each.deadlock else None
+        )
     put(made, wide=True)
     out = console()
     if found.errors:

@@ -152,9 +152,9 @@ def _area(outcome: Outcome, rows: Containers) -> NDArray[np.float64]:
         return np.zeros(len(outcome.cluster.kinds))
     until = np.fmin(rows.released, outcome.stalled_at)
     asked = requests(outcome, rows)
-    return np.array([
-        np.maximum(until - since(outcome, rows, kind), 0.0) @ asked[:, kind] for kind in range(asked.shape[1])
-    ])
+    return np.array(
+        [np.maximum(until - since(outcome, rows, kind), 0.0) @ asked[:, kind] for kind in range(asked.shape[1])]
+    )
 
 
 def since(outcome: Outcome, rows: Containers, kind: int) -> NDArray[np.float64]:

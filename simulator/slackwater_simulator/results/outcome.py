@@ -37,7 +37,7 @@ class Jobs:
 
     def span(self, stalled_at: float = float("nan")) -> float:
         """From the first submission to the standstill, or else to the last end; NaN where nothing ended."""
-        last = stalled_at if stalled_at == stalled_at else np.fmax.reduce(self.end, initial=np.nan)
+        last = np.fmax.reduce(self.end, initial=np.nan) if np.isnan(stalled_at) else stalled_at
         return float(last - np.fmin.reduce(self.submit, initial=np.nan))
 
 
