@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 if TYPE_CHECKING:
     from typer._click.core import Context, Parameter
+
+SEVERAL = "<str>..."
 
 
 class Command(TyperCommand):
@@ -34,7 +36,13 @@ def _in_words(parameters: list[Parameter]) -> list[Parameter]:
     for each in parameters:
         if each.metavar is None:
             each.metavar = _value(each) if isinstance(each, TyperOption) else str(each.name).upper()
+        if isinstance(each, TyperArgument) and each.type_descriptor.is_list:
+            each.display_type_rich = _several  # type: ignore[method-assign]  # Typer has no setting for it
     return parameters
+
+
+def _several(ctx: Context) -> str:  # noqa: ARG001 - named so by Typer
+    return SEVERAL
 
 
 def _value(option: TyperOption) -> str | None:
@@ -43,5 +51,5 @@ def _value(option: TyperOption) -> str | None:
     if option.is_flag:
         return ""
     if kind.is_list:
-        return "<str>..."
+        return SEVERAL
     return f"<{kind.ranged_type_name}>" if kind.is_ranged else None

@@ -1,8 +1,10 @@
-"""Policies, and settings given as name=value, on the command line."""
+"""Policies, and settings given as name=value, on the command line; and options that would be left unread there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+
+import typer
 
 from slackwater.errors import InvalidInput, UnknownName
 
@@ -10,6 +12,16 @@ REMEDY = "write name=value, for example node_heartbeat=0.1 or capacity.user_limi
 
 
 RESERVED = ("seed", "world", "progress", "policy", "workload", "cluster")
+
+
+def refuse_unread(context: typer.Context, unread: Callable[[str], bool], problem: str, remedy: str = "") -> None:
+    """Refuse options of the command line that would silently be left out; `remedy` is what else one may do."""
+    for each in context.command.params:
+        name = each.name or ""
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE" and unread(name):
+            option = next(way for way in each.opts if way.startswith("--"))
+            raise InvalidInput(option, problem, f"{remedy}leave {option} out")
 
 
 def policy_names(given: list[str]) -> list[str]:

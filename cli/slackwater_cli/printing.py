@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from enum import Enum, StrEnum
@@ -113,7 +114,7 @@ def data(found: object, output: Format) -> bool:
 
         typer.echo(yaml.safe_dump(found, sort_keys=False, allow_unicode=True).rstrip())
     elif output is Format.JSON:
-        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False))
     else:
         rows = [flat(row) for row in _rows(found)]
         if rows:  # without one, nobody knows the columns
@@ -137,7 +138,7 @@ def flat(row: Mapping[str, object], prefix: str = "") -> dict[str, object]:
             made |= flat(value, f"{prefix}{name}.")
         elif isinstance(value, list):
             nested = any(isinstance(each, list | dict) for each in value)
-            made[prefix + name] = json.dumps(value, ensure_ascii=False) if nested else " ".join(map(str, value))
+            made[prefix + name] = json.dumps(value, ensure_ascii=False) if nested else "; ".join(map(str, value))
         else:
             made[prefix + name] = value
     return made
@@ -168,11 +169,13 @@ def _markdown(rows: Sequence[Mapping[str, object]]) -> str:
 
 
 def jsonable(value: Any) -> Any:
-    """Dataclasses, mappings, tuples and enumerations as what forms for programs know."""
+    """Dataclasses, mappings, tuples and enumerations as what forms for programs know; null for what is no number."""
     if is_dataclass(value) and not isinstance(value, type):
         return {key: jsonable(each) for key, each in asdict(value).items()}
     if isinstance(value, Mapping):
         return {str(key): jsonable(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [jsonable(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     return value.value if isinstance(value, Enum) else value

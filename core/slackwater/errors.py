@@ -9,10 +9,19 @@ SlackwaterError
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 
 class SlackwaterError(Exception):
     """The root of the tree: catch this to catch everything Slackwater raises on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as it is: Python would call the class with the sentence, where ours take a field and more."""
+        return _rebuilt, (type(self), self.args), vars(self)
+
+
+def _rebuilt(kind: type[SlackwaterError], args: tuple[Any, ...]) -> SlackwaterError:
+    return kind.__new__(kind, *args)
 
 
 class InvalidInput(SlackwaterError):  # noqa: N818 - reads as a sentence: `raise InvalidInput("shortlist", …)`
@@ -37,8 +46,9 @@ class UnknownName(InvalidInput):
     """A name that nothing declares, with the names that would have been right."""
 
     def __init__(self, field: str, name: str, known: Iterable[str]) -> None:
-        choices = ", ".join(sorted(known)) or "nothing is declared"
-        super().__init__(field, f"{name!r} is not known", f"use one of: {choices}")
+        choices = ", ".join(sorted(known))
+        remedy = f"use one of: {choices}" if choices else "leave it out, as there is none"
+        super().__init__(field, f"{name!r} is not known", remedy)
         self.name = name
 
 

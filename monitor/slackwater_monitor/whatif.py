@@ -18,7 +18,8 @@ import numpy as np
 from slackwater.errors import InvalidInput, UnknownName
 from slackwater_monitor.export import Happened, beside
 from slackwater_simulator.charts.amounts import count, seconds
-from slackwater_simulator.policies.registry import POLICIES
+from slackwater_simulator.policies.registry import policies as described
+from slackwater_simulator.policies.registry import variant, worlds_of
 from slackwater_simulator.results.metrics import measure
 from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.simulation import run
@@ -28,6 +29,7 @@ from slackwater_simulator.workload.workload import Workload
 Progress = Callable[[float], None]
 # People's words for policies.
 ALIASES = {"stock": "kube"}
+KUBERNETES = "kubernetes"
 DEFAULT = ("kube", "slackwater", "capacity", "fair")
 # Use is looked at about so many times in a replay; each costs about half a millisecond under slackwater.
 SAMPLES = 6000
@@ -72,7 +74,7 @@ class Comparison:
         pairs = {
             name: (getattr(replayed, name), getattr(self.happened, name)) for name in ("makespan", "completion", "wait")
         }
-        return {name: (got - seen) / seen for name, (got, seen) in pairs.items() if seen > 0}
+        return {name: (got - seen) / seen for name, (got, seen) in pairs.items() if seen > 0 and not math.isnan(got)}
 
     @property
     def warning(self) -> str:
@@ -84,11 +86,21 @@ class Comparison:
         return f"the replay does not match what happened ({words}): trust the order of the policies, not the numbers"
 
     @property
+    def base(self) -> str:
+        """The policy that others are compared with: the one in force, or else the first."""
+        return self.was or next(iter(self.policies), "")
+
+    def elsewhere(self, policy: str) -> str:
+        """The world of a policy where that is not the base's, whose delays are others; else empty."""
+        world = self.outcomes[policy].world
+        return "" if world == self.outcomes[self.base].world else world
+
+    @property
     def verdict(self) -> str:
-        """What the best other policy would have changed, beside the replay of the one in force."""
-        base = self.was or next(iter(self.policies), "")
-        others = [name for name in self.policies if name != base]
-        if not base or not others:
+        """What the best other policy of the same world would have changed, beside the replay of the one in force."""
+        base = self.base
+        others = [name for name in self.policies if name != base and not self.elsewhere(name)]
+        if not others:
             return ""
         best = min(others, key=lambda name: _rank(self.policies[name]))
         return _verdict(base, self.policies[base], best, self.policies[best], self.outcomes[best].cluster.total[0])
@@ -103,7 +115,9 @@ class Comparison:
             "happened": asdict(self.happened) if self.happened else None,
             "was": self.was,
             "replay_error": self.errors,
-            "policies": {name: asdict(each) for name, each in self.policies.items()},
+            "policies": {
+                name: {"world": self.outcomes[name].world} | asdict(each) for name, each in self.policies.items()
+            },
             "notes": list(self.notes),
         }
 
@@ -122,7 +136,7 @@ def compare(
     ruled = named(was, "--was")  # a wrong name is told also where nothing was observed
     chosen = list(dict.fromkeys([*((ruled,) if happened else ()), *(named(policy) for policy in policies)]))
     if not chosen:
-        raise InvalidInput("--policy", "no policy is named", f"use some of {', '.join(POLICIES)}")
+        raise InvalidInput("--policy", "no policy is named", f"use some of {', '.join(described())}")
     pace, period = paced(happened), sample_period(workload, happened)
     outcomes = {
         policy: run(
@@ -132,7 +146,7 @@ def compare(
             seed=seed,
             world=world(workload, policy),
             progress=progress(policy) if progress is not None else None,
-            **(pace if world(workload, policy) == "kubernetes" else {}),
+            **(pace if world(workload, policy) == KUBERNETES else {}),
             **sampled(policy, period),
         )
         for policy in chosen
@@ -140,7 +154,8 @@ def compare(
     coarse = (
         [f"use is looked at every {period:.0f} s in these replays, as the period is long"] if period > USUAL else []
     )
-    notes = [*workload.notes, *coarse, *(note for outcome in outcomes.values() for note in outcome.notes)]
+    played = (note for outcome in outcomes.values() for note in outcome.notes)
+    notes = [*workload.notes, *coarse, *_apart(chosen[0], outcomes), *played]
     return Comparison(
         workload.name,
         len(workload.jobs),
@@ -150,6 +165,17 @@ def compare(
         ruled if happened else "",
         list(dict.fromkeys(notes)),
     )
+
+
+def _apart(base: str, outcomes: Mapping[str, Outcome]) -> list[str]:
+    """Which policies the verdict leaves out: a world has delays of its own, which are not a policy's merit."""
+    here = outcomes[base].world
+    worlds = dict.fromkeys(outcome.world for outcome in outcomes.values() if outcome.world != here)
+    listed = {world: ", ".join(name for name, each in outcomes.items() if each.world == world) for world in worlds}
+    return [
+        f"the world {world} has other delays than {here}, that of {base}: the verdict leaves out {names}"
+        for world, names in listed.items()
+    ]
 
 
 def paced(happened: Sequence[Happened]) -> dict[str, object]:
@@ -181,7 +207,8 @@ def sampled(policy: str, period: float) -> dict[str, object]:
     """The settings of world and policy that say how often use is looked at; none where it is as usual."""
     if period <= USUAL:
         return {}
-    return dict.fromkeys(("usage_period", *(("heartbeat",) if policy == "slackwater" else ())), period)
+    learns = policy.partition("?")[0] == "slackwater"
+    return dict.fromkeys(("usage_period", *(("heartbeat",) if learns else ())), period)
 
 
 def _rank(each: WhatIfFigures) -> tuple[bool, int, float]:
@@ -196,6 +223,8 @@ def _verdict(base: str, was: WhatIfFigures, name: str, new: WhatIfFigures, cores
         more = was.unfinished - new.unfinished
         jobs = count(abs(more), "more job" if more > 0 else "fewer job")
         return f"under {name} {jobs} would have finished than under {base}"
+    if math.isnan(new.completion):
+        return f"neither under {name} nor under {base} would a job have finished"
     earlier = 1 - new.completion / was.completion if was.completion > 0 else 0.0
     if abs(earlier) < 0.01:
         words = f"under {name} jobs would have finished as early as under {base} (mean {seconds(new.completion)})"
@@ -205,24 +234,26 @@ def _verdict(base: str, was: WhatIfFigures, name: str, new: WhatIfFigures, cores
             f"on average than under {base} ({seconds(new.completion)} instead of {seconds(was.completion)})"
         )
     saved = (was.requested[0] - new.requested[0]) * cores if was.requested and new.requested else 0.0
-    if abs(saved) < 0.5:
+    if not abs(saved) >= 0.5:
         return words
     return f"{words}, with {abs(saved):.0f} cores {'fewer' if saved > 0 else 'more'} reserved on average"
 
 
 def named(policy: str, option: str = "--policy") -> str:
-    """A policy by any of its names."""
-    name = ALIASES.get(policy, policy)
-    if name not in POLICIES:
-        raise UnknownName(option, policy, [*POLICIES, *ALIASES])
-    return name
+    """A policy by any of its names, with the options it was given; also one's own, `module:Class`."""
+    name, mark, options = policy.partition("?")
+    known = ALIASES.get(name, name)
+    if ":" not in known and known not in described():
+        raise UnknownName(option, name, [*described(), *ALIASES])
+    variant(f"{known}{mark}{options}")
+    return f"{known}{mark}{options}"
 
 
 def world(workload: Workload, policy: str) -> str:
     """Kubernetes where the policy lives there; else YARN for apps with drivers, the ideal world for plain batch."""
-    worlds = POLICIES[policy].worlds
-    if "kubernetes" in worlds:
-        return "kubernetes"
+    worlds = worlds_of(policy)
+    if KUBERNETES in worlds:
+        return KUBERNETES
     led = any(job.driver is not None for job in workload.jobs)
     return "yarn" if led and "yarn" in worlds else worlds[-1]
 

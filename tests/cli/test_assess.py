@@ -271,8 +271,18 @@ def test_a_trace_is_reported_and_knows_no_levels(tmp_path: Path) -> None:
     run("assess", "--trace", str(path), "--report", str(tmp_path / "r"))
     assert "used of requested" in (tmp_path / "r" / "index.html").read_text(encoding="utf-8")
     assert json.loads((tmp_path / "r" / "trace.json").read_text(encoding="utf-8"))["rows"] > 0
-    with pytest.raises(InvalidInput, match="leave out --by"):
-        run("assess", "--trace", str(path), "--by", "app")
+    for unread in (
+        ("--by", "app"),
+        ("--advice",),
+        ("-n", "a"),
+        ("--since", "7d"),
+        ("--cpu-price", "1"),
+        ("--rows", "3"),
+    ):
+        with pytest.raises(InvalidInput, match=r"it is for clusters, not for --trace; leave --.* out"):
+            run("assess", "--trace", str(path), *unread)
+    with pytest.raises(InvalidInput, match="--namespace: "):
+        run("assess", "--trace", str(path), "-n", "a")
 
 
 @pytest.mark.parametrize(

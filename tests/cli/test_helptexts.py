@@ -18,12 +18,15 @@ def shown(*command: str) -> str:
     return result.stdout
 
 
-@pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS), ("traces", "fetch")])
-def test_a_flag_asks_for_no_value_and_no_option_speaks_python(command: tuple[str, ...]) -> None:
+LAB = [("lab", name) for name in ("up", "build", "league")]
+
+
+@pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS), ("traces", "fetch"), *LAB])
+def test_a_flag_asks_for_no_value_and_nothing_speaks_python(command: tuple[str, ...]) -> None:
     """`--live`, not `--live <bool>`; `<int> [x>=0]`, not `<int range> [x>=0]`."""
-    options = shown(*command).partition("─ Options ")[2].partition("╰")[0]
-    assert "--help" in options
-    assert not any(word in options for word in ("<bool>", "range>", "<list["))
+    told = shown(*command)
+    assert "--help" in told.partition("─ Options ")[2].partition("╰")[0]
+    assert not any(word in told for word in ("<bool>", "range>", "<list["))
 
 
 @pytest.mark.parametrize("command", [*((name,) for name in COMMANDS), ("traces", "fetch")])

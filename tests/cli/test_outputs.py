@@ -115,6 +115,23 @@ def test_a_cell_of_markdown_is_one_line(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out.splitlines()[2:] == ["| spec:<br>  a: 1 | a\\|b |"]
 
 
+def test_sentences_in_one_cell_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    """A list is one cell of CSV and Markdown."""
+    assert data([{"notes": ["one is skipped", "two are"]}], Format.CSV)
+    assert capsys.readouterr().out.splitlines() == ["notes", "one is skipped; two are"]
+
+
+@pytest.mark.parametrize(
+    ("output", "printed"),
+    [("json", '[{"wait": null}]'), ("yaml", "- wait: null"), ("csv", 'wait ""'), ("markdown", "| wait | | --- | |  |")],
+)
+def test_a_number_without_a_value_is_null(output: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """No parser of JSON reads NaN or Infinity."""
+    for number in (float("nan"), float("inf")):
+        assert data([{"wait": number}], Format(output))
+        assert "".join(capsys.readouterr().out.split()) == "".join(printed.split())
+
+
 @pytest.mark.parametrize(("output", "printed"), [("csv", ""), ("markdown", ""), ("json", "[]\n"), ("yaml", "[]\n")])
 def test_an_empty_list_has_no_head(output: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Its columns are not known; a table of one empty cell would be a row to whoever reads it."""

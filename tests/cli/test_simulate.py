@@ -12,6 +12,9 @@ from typer.testing import CliRunner
 from slackwater.errors import InvalidInput
 from slackwater_cli.main import app
 from slackwater_cli.options import parse_settings, policy_names
+from slackwater_cli.simulation.simulate import DEFAULTS
+from slackwater_simulator.policies.registry import worlds_of
+from slackwater_simulator.simulation import WORLDS
 
 KEYS = ("policy", "makespan_s", "mean_wait_s", "mean_slowdown", "mean_completion_s", "failures", "deadlock")
 
@@ -40,6 +43,12 @@ def test_policies_are_named_by_commas_or_one_by_one() -> None:
         "estimation?allowance=[1,0.5]",
         "replay?starts={a: 1, b: 2}",
     ]
+
+
+def test_every_world_has_policies_to_compare_where_none_is_named() -> None:
+    """Which live there."""
+    assert set(DEFAULTS) == set(WORLDS)
+    assert all(world in worlds_of(name) for world, names in DEFAULTS.items() for name in policy_names([names]))
 
 
 def test_table_names_policies_and_models() -> None:
@@ -119,11 +128,14 @@ def test_bad_arguments_are_refused(arguments: tuple[str, ...], said: str) -> Non
 
 def test_forecasts_of_starts_are_judged() -> None:
     """In a sentence for people, in fields for programs."""
-    words = ["simulate", "gen:haste?case=a", "-p", "slackwater", "--forecasts"]
+    words = ["simulate", "gen:haste?case=a", "-p", "slackwater,fair", "--forecasts"]
     shown = CliRunner().invoke(app, words, catch_exceptions=False).stdout
     assert "no start was forecast" in shown or "starts lay inside their interval" in shown
-    (row,) = json.loads(CliRunner().invoke(app, [*words, "-o", "json"], catch_exceptions=False).stdout)
+    assert "fair: no start" not in shown
+    row, plain = json.loads(CliRunner().invoke(app, [*words, "-o", "json"], catch_exceptions=False).stdout)
     assert row["start_forecast_known"] + row["start_forecast_unknown"] >= 0
+    assert (row["start_forecast_inside"] is None) is (row["start_forecast_known"] == 0)
+    assert not any(name.startswith("start_forecast") for name in plain)
 
 
 def test_settings_go_to_all_policies_or_to_one() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from slackwater.errors import BadNumber, CyclicGraph, InvalidInput, SlackwaterError, Unavailable, UnknownName
@@ -13,7 +15,7 @@ from slackwater.errors import BadNumber, CyclicGraph, InvalidInput, SlackwaterEr
         (InvalidInput("shortlist", "0 nodes", "give at least 1"), "shortlist: 0 nodes; give at least 1"),
         (BadNumber("alpha", 2.0, "give a number from 0 to 1"), "alpha: 2.0 is not usable; give a number from 0 to 1"),
         (UnknownName("mode", "fast", ["printed", "capped"]), "mode: 'fast' is not known; use one of: capped, printed"),
-        (UnknownName("node", "n", []), "node: 'n' is not known; use one of: nothing is declared"),
+        (UnknownName("node", "n", []), "node: 'n' is not known; leave it out, as there is none"),
         (
             CyclicGraph("stages", ["b", "a"]),
             "stages: these wait for each other in a circle: a, b; remove one dependency",
@@ -31,3 +33,21 @@ def test_one_root_catches_all(kind: type[Exception]) -> None:
     """Trying again helps only where something was unavailable."""
     assert issubclass(kind, SlackwaterError)
     assert issubclass(kind, InvalidInput) is (kind is not Unavailable)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        SlackwaterError("a", 1),
+        InvalidInput("shortlist", "0 nodes", "give at least 1"),
+        BadNumber("alpha", 2.0),
+        UnknownName("mode", "fast", ["printed", "capped"]),
+        CyclicGraph("stages", ["b", "a"]),
+        Unavailable("nobody answers"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_errors_travel_between_processes(error: SlackwaterError) -> None:
+    """A worker's error is the caller's: same kind, same sentence, same fields."""
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), str(copy), copy.args, vars(copy)) == (type(error), str(error), error.args, vars(error))

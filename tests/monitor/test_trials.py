@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.errors import Unavailable
+from slackwater.errors import Unavailable, UnknownName
 from slackwater_monitor.web.trials import SHOWN, Trial, Trials
 from slackwater_monitor.whatif import Comparison
 from slackwater_simulator.results.outcome import Outcome
@@ -74,3 +74,12 @@ def test_a_recorded_trace_is_played_once_whatever_is_on_show(tmp_path: Path) -> 
         for scene in scenes:
             trials.play((trace, ("fifo",), 1.0, "kube"), scene)
     assert played == ["day.parquet", SHOWN, SHOWN]
+
+
+@pytest.mark.parametrize("name", ["os:getcwd", "fifo?cores=true", "nope"])
+@pytest.mark.parametrize("chosen", [True, False], ids=["chosen", "in force"])
+def test_a_visitor_chooses_among_our_policies_only(name: str, chosen: bool) -> None:
+    """No address of the page loads a module, or makes a trial longer by an option."""
+    trial = (SHOWN, (name,), 1.0, "kube") if chosen else (SHOWN, ("fifo",), 1.0, name)
+    with pytest.raises(UnknownName):
+        Trials(None).play(trial, outcome(ROWS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from slackwater_monitor.whatif import (
     Comparison,
     WhatIfFigures,
     compare,
+    named,
     opened,
     sample_period,
     sampled,
@@ -48,8 +50,9 @@ def compared(happened: WhatIfFigures | None = None, **policies: WhatIfFigures) -
         ({"completion": 300.0, "requested": (0.25, 0.5)}, "cores fewer reserved on average"),
         ({"deadlock": True}, "under slackwater the work would have come to a standstill"),
         ({"unfinished": 3}, "under slackwater 3 fewer jobs would have finished than under kube"),
+        ({"completion": math.nan}, "neither under slackwater nor under kube would a job have finished"),
     ],
-    ids=["earlier", "later", "equal", "cores", "deadlock", "unfinished"],
+    ids=["earlier", "later", "equal", "cores", "deadlock", "unfinished", "none"],
 )
 def test_the_verdict_is_one_sentence(changes: dict[str, object], said: str) -> None:
     """About the best other policy, beside the replay of the one in force."""
@@ -60,6 +63,43 @@ def test_the_best_other_policy_is_chosen() -> None:
     """One that does not finish is never the best."""
     found = compared(fair=figures(completion=350.0), capacity=figures(completion=10.0, unfinished=2))
     assert "under fair" in found.verdict
+
+
+def test_a_policy_of_another_world_is_shown_and_not_judged() -> None:
+    """On an idle cluster whose pods take twelve seconds to start, no policy would have made jobs faster."""
+    jobs = tuple(Job(f"j{number}", 100.0 * number, (Stage("run", (1.0, GIBI), np.full(1, 10.0)),)) for number in (0, 1))
+    seen = [Happened(job.id, job.submit, job.submit + 12, job.submit + 22, startup=12.0) for job in jobs]
+    found = compare(Workload("idle", jobs), uniform(2, 8.0, 16 * GIBI), ["slackwater", "capacity"], happened=seen)
+    assert found.policies["capacity"].completion < 15.0 < found.policies["kube"].completion
+    assert "under slackwater jobs would have finished as early as under kube" in found.verdict
+    assert [found.elsewhere(name) for name in found.policies] == ["", "", "ideal"]
+    assert found.jsonable()["policies"]["capacity"]["world"] == "ideal"
+    assert any("the verdict leaves out capacity" in note for note in found.notes)
+
+
+def test_policies_of_other_worlds_alone_have_no_verdict() -> None:
+    """There is nothing like to compare."""
+    job = Job("a", 0.0, (Stage("run", (1.0, GIBI), np.full(1, 10.0)),))
+    found = compare(Workload("one", (job,)), uniform(2, 8.0, 16 * GIBI), ["kube", "fair"])
+    assert found.verdict == ""
+
+
+def test_where_no_job_finished_there_are_no_cores_to_compare() -> None:
+    """Shares that are not known are in no sentence."""
+    found = compared(slackwater=figures(completion=300.0, requested=(math.nan, math.nan)))
+    assert "nan" not in found.verdict
+
+
+def test_policies_may_have_options_and_be_ones_own() -> None:
+    """As everywhere else; people's words for policies may have options, too."""
+    job = Job("a", 0.0, (Stage("run", (1.0, GIBI), np.full(1, 10.0)),))
+    names = ["slackwater?pools=false", "fifo?cores=true", "slackwater_simulator.policies.batch.drf:Drf"]
+    found = compare(Workload("one", (job,)), uniform(2, 8.0, 16 * GIBI), names)
+    assert list(found.policies) == names
+    assert named("stock?most=true") == "kube?most=true"
+    assert sampled("slackwater?pools=false", 60.0)["heartbeat"] == 60.0
+    with pytest.raises(InvalidInput, match="are not options"):
+        named("fifo?cores")
 
 
 def test_one_policy_alone_has_no_verdict() -> None:

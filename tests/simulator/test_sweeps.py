@@ -45,6 +45,16 @@ def test_rows_come_in_order_and_do_not_depend_on_the_backend(tmp_path: Path, bac
     assert [row["makespan_s"] for row in rows] == [row["makespan_s"] for row in play_all(made, jobs=1)]
 
 
+def test_what_a_run_in_another_process_refuses_is_said_as_here(tmp_path: Path) -> None:
+    """A setting that only the run can judge: its error is ours, not that of a broken pool."""
+    made = cells(read(written(tmp_path, TEXT.replace("attempts: 3", "attempts: none"))))
+    with pytest.raises(InvalidInput) as here:
+        list(play_all(made, jobs=1))
+    with pytest.raises(InvalidInput) as there:
+        list(play_all(made, jobs=2))
+    assert str(there.value) == str(here.value)
+
+
 def test_a_grid_name_that_is_also_a_column_keeps_its_values(tmp_path: Path) -> None:
     """The column is the run's own; the place in the grid stands before it as `grid.seed`."""
     text = "workload: gen:haste?case=a&seed={seed}\npolicy: [fifo]\nseeds: [7]\ngrid: {seed: [1, 2]}\n"

@@ -13,6 +13,7 @@ from slackwater.errors import InvalidInput
 from slackwater_cli.history import prometheus as asking
 from slackwater_cli.history.advice import idle_cost, print_advice
 from slackwater_cli.optiongroups import grouped
+from slackwater_cli.options import refuse_unread
 from slackwater_cli.printing import Format, Output, console, data, put, written
 from slackwater_cli.progress import bars
 
@@ -43,6 +44,9 @@ CpuPrice = Annotated[float | None, typer.Option(help="US dollars for a core-hour
 GibPrice = Annotated[float | None, typer.Option(help="US dollars for a GiB-hour of memory.")]
 
 
+BESIDE_TRACE = ("trace", "output", "report")  # options that a published trace is assessed with
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What is shown of an assessment."""
@@ -58,6 +62,7 @@ class Wanted:
 @grouped
 def command(
     *,
+    called: typer.Context,
     past: asking.Past,
     by: By = None,
     rows: Annotated[int, typer.Option(min=1, help="Rows of that table.")] = 10,
@@ -73,8 +78,7 @@ def command(
 ) -> None:
     """Say what is requested and used, what could be reclaimed at which risk, and where to begin."""
     if trace is not None:
-        if by is not None or advice:
-            raise InvalidInput("--trace", "a trace knows no apps or workloads", "leave out --by and --advice")
+        refuse_unread(called, lambda name: name not in BESIDE_TRACE, "it is for clusters, not for --trace")
         _trace(trace, output, report)
         return
     wanted = Wanted(by or Level.NAMESPACE, rows, report, advice, *_money(risk, prices, cpu_price, gib_price))

@@ -63,7 +63,10 @@ def _print(found: Comparison, *, wide: bool) -> None:
         made.add_row("what happened", *_cells(found.happened, wide), style="bold")
     for name, each in found.policies.items():
         replay = ", replayed" if name == found.was else ""
-        made.add_row(f"{NAMES.get(name, name)}{replay}", *_cells(each, wide), style="red" if each.deadlock else None)
+        world = f" (world {there})" if (there := found.elsewhere(name)) else ""
+        made.add_row(
+            f"{NAMES.get(name, name)}{world}{replay}", *_cells(each, wide), style="red" if each.deadlock else None
+        )
     put(made, wide=True)
     out = console()
     if found.errors:

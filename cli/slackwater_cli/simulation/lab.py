@@ -7,7 +7,7 @@ from collections.abc import Callable
 import typer
 
 from slackwater.errors import Unavailable
-from slackwater_cli.helptexts import Group
+from slackwater_cli.helptexts import Command, Group
 from slackwater_cluster.extras import lab, remedy
 
 group = typer.Typer(cls=Group, help="A real control plane on this machine, loopback only.", no_args_is_help=True)
@@ -35,6 +35,8 @@ def _handed_on(name: str) -> Callable[[typer.Context], None]:
             if remedy(error.name or "") is None:
                 raise
             raise Unavailable(f"{error.name} is not installed, and the lab needs it; {lab()}") from error
+        for each in app.registered_commands:
+            each.cls = Command  # the lab does not know us, and its help texts are read here
         app(args=[name, *context.args], prog_name="slackwater lab")
 
     return command

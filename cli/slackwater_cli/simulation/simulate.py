@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from slackwater.errors import InvalidInput
-from slackwater_cli.options import parse_settings, policy_names
+from slackwater_cli.options import parse_settings, policy_names, refuse_unread
 from slackwater_cli.printing import FOR_PEOPLE, Format, Output, console, data, jsonable, put, written
 from slackwater_cli.progress import bars
 
@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 
 # Which policies are compared where none is named, by the world that suits the workload.
-DEFAULTS = {"yarn": "capacity,fair,slackwater", "ideal": "fcfs,easy", "kubernetes": "kube,slackwater"}
+DEFAULTS = {
+    "yarn": "capacity,fair,slackwater",
+    "ideal": "fcfs,easy",
+    "kubernetes": "kube,slackwater",
+    "transfer": "nearest,network",
+}
 # Options that only a play into a real cluster reads, and those that only a simulation does.
 LIVE_ONLY = ("scale", "kubeconfig", "namespace", "selector", "limit", "image", "burn")
 SIMULATED_ONLY = ("report", "cluster", "forecasts", "world")
@@ -125,7 +130,10 @@ def command(
     from slackwater_simulator.workload.cluster import parse
     from slackwater_simulator.workload.loading import default_cluster, load
 
-    _refuse_unread(context, live=live)
+    if live:
+        refuse_unread(context, SIMULATED_ONLY.__contains__, "it is for simulations, not for --live")
+    else:
+        refuse_unread(context, LIVE_ONLY.__contains__, "it is for plays into a cluster", "add --live, or ")
     given = policy_names(policy) if policy else ["slackwater"] if live else None
     once("--policy", given or ())
     jobs = load(workload, seed=seed, skip_bad=skip_bad)
@@ -154,23 +162,17 @@ def command(
     _print(outcomes, output, forecasts=forecasts)
 
 
-def _refuse_unread(context: typer.Context, *, live: bool) -> None:
-    """Refuse options that would silently be left out."""
-    for name in SIMULATED_ONLY if live else LIVE_ONLY:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            if live:
-                raise InvalidInput(f"--{name}", "it is for simulations, not for --live", f"leave --{name} out")
-            raise InvalidInput(f"--{name}", "it is for plays into a cluster", f"add --live, or leave --{name} out")
-
-
 def _switch_on(options: dict[str, dict[str, object]]) -> None:
     """Forecast starts under the policies that can."""
-    able = [name for name in options if name.partition("?")[0] == "slackwater"]
+    able = [name for name in options if _forecasts_starts(name)]
     if not able:
         raise InvalidInput("--forecasts", "only slackwater forecasts starts", "add --policy slackwater")
     for name in able:
         options[name]["forecasts"] = True
+
+
+def _forecasts_starts(policy: str) -> bool:
+    return policy.partition("?")[0] == "slackwater"
 
 
 def _play(
@@ -199,15 +201,16 @@ def _print(outcomes: list[Outcome], output: Format, *, forecasts: bool) -> None:
     from slackwater_simulator.reports.rows import described
     from slackwater_simulator.reports.table import notes, table
 
+    asked = {each.policy: each for each in outcomes if forecasts and _forecasts_starts(each.policy)}
     if output not in FOR_PEOPLE:
-        data([described(outcome) | (_judged(outcome) if forecasts else {}) for outcome in outcomes], output)
+        data([described(each) | (_judged(each) if each.policy in asked else {}) for each in outcomes], output)
         return
     out = console()
     out.print(terminal(table(outcomes), boxed=True))
     counted = causes.table(outcomes)
     if counted is not None:
         out.print(terminal(counted, boxed=True))
-    for outcome in outcomes if forecasts else ():
+    for outcome in asked.values():
         out.print(_sentence(outcome), soft_wrap=True, highlight=False)
     for line in notes(outcomes):
         out.print(line, style="dim", soft_wrap=True, highlight=False)

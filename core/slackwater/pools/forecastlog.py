@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from math import nan
 from statistics import median
 
 from slackwater.pools.startforecast import RECENT, Forecasts, Misses, Source, StartInterval, interval, learn, pace
@@ -138,10 +139,10 @@ class ForecastLog:
 
 
 def coverage(judged: Sequence[Judged]) -> Coverage:
-    """How good the intervals of these forecasts were; shares and medians are 0 where there are none."""
+    """How good the intervals of these forecasts were; shares and medians are NaN where there are none."""
     pairs = [(each.wait, each.told) for each in judged if isinstance(each.told, StartInterval)]
     if not pairs:
-        return Coverage(0, len(judged), 0.0, 0.0, 0.0, 0.0)
+        return Coverage(0, len(judged), nan, nan, nan, nan)
     return Coverage(
         known=len(pairs),
         unknown=len(judged) - len(pairs),

@@ -12,8 +12,8 @@ from werkzeug.datastructures import MultiDict
 
 from slackwater.errors import BadNumber, InvalidInput, SlackwaterError, Unavailable, UnknownName
 from slackwater_monitor.export import Happened
-from slackwater_monitor.whatif import DEFAULT, Comparison, compare, opened
-from slackwater_simulator.policies.registry import policies
+from slackwater_monitor.whatif import ALIASES, DEFAULT, Comparison, compare, opened
+from slackwater_simulator.policies.registry import POLICIES, policies
 from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.workload.cluster import Cluster
 from slackwater_simulator.workload.workload import Workload
@@ -68,9 +68,12 @@ class Trials:
 
     def play(self, trial: Trial, shown: Outcome | None = None) -> Comparison:
         """One trial, from memory where it was played before."""
-        trace, chosen, *_ = trial
+        trace, chosen, _, was = trial
         if len(chosen) > MOST_POLICIES:
             raise InvalidInput("policy", f"{len(chosen)} are chosen", f"choose at most {MOST_POLICIES}")
+        for name in (*chosen, was):  # only ours: a visitor loads no module, and no option makes a trial take longer
+            if name not in (*POLICIES, *ALIASES):
+                raise UnknownName("policy", name, (*POLICIES, *ALIASES))
         if trace not in self.traces(shown):
             raise UnknownName("trace", trace, self.traces(shown))
         if (known := self._known.get(_key(trial, shown))) is not None:

@@ -85,7 +85,6 @@ class UsageModel:
         self.placed = 0  # containers, as of the last look
         self.fading = -1  # as many were placed when looking went on though nobody ran
         self.last = 0.0
-        self.first = math.nan
         self.points: list[tuple[float, float, float]] = []
         self.stride, self.skipped = 1, 0
         self._seen: Seen | None = None  # at the last look; None when rows came or went since
@@ -215,8 +214,6 @@ class UsageModel:
         self.ticking = True
         self.last = self.world.engine.now
         self.gone[:] = 0.0
-        if math.isnan(self.first):
-            self.first = self.last
         self.world.engine.at(self.last + self.period, END, self._look)
 
     def _look(self, _: None) -> None:
@@ -368,11 +365,10 @@ class UsageModel:
             self.points = self.points[1::2]
             self.stride *= 2
 
-    def shares(self, makespan: float) -> tuple[float, ...]:
-        """Mean use as a share of the cluster over the makespan; where there is none, from first start to last look."""
-        span = self.last - self.first if math.isnan(makespan) else makespan
+    def shares(self, span: float) -> tuple[float, ...]:
+        """Mean use as a share of the cluster over so many seconds; NaN where there are none."""
         total = self.world.cluster.total
-        return tuple(area / (span * total[k]) if span > 0 else 0.0 for k, area in enumerate(self.area))
+        return tuple(area / (span * total[k]) if span > 0 else math.nan for k, area in enumerate(self.area))
 
     def series(self) -> Mapping[str, Series]:
         """Use over time."""

@@ -33,7 +33,9 @@ SLACK = 1e-9
 class Scheduler:
     """A policy. Subclasses implement `beat`, and override what else they need to know."""
 
-    # Kinds whose room is checked, as positions; None: all. YARN's memory-only schedulers oversubscribe cores.
+    # Of cpu and memory those whose room is checked, as positions; None: both. YARN's memory-only schedulers
+    # oversubscribe cores. Further kinds always count: no task runs without its GPU, and Hadoop demands the Dominant
+    # calculator of whoever has any.
     checked: tuple[int, ...] | None = None
     learns = False  # samples alone may make it place something
     reserves = False  # it refuses a job whose tasks would find no node beside their driver
@@ -45,7 +47,8 @@ class Scheduler:
     def start(self, world: World) -> None:
         """The world is ready; nothing is submitted yet."""
         self.world = world
-        self.kinds: Sequence[int] = range(len(world.kinds)) if self.checked is None else self.checked
+        kinds = range(len(world.kinds))
+        self.kinds: Sequence[int] = kinds if self.checked is None else tuple(dict.fromkeys((*self.checked, *kinds[2:])))
 
     def submitted(self, app: App, /) -> None:
         """An application was accepted. Its driver is asked for next."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater_simulator.results.metrics import requests
+from slackwater_simulator.results.metrics import requests, since
 from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.results.status import DONE, DRIVER
 from slackwater_simulator.workload.workload import Job, Usage
@@ -46,7 +46,7 @@ def mean_level(begin: Floats, end: Floats, weight: Floats, borders: Floats) -> F
 def requested(outcome: Outcome, kind: int, borders: Floats) -> Floats:
     """What containers reserved of one kind, over time."""
     rows = outcome.containers
-    return mean_level(rows.allocated, rows.released, requests(outcome)[:, kind], borders)
+    return mean_level(since(outcome, rows, kind), rows.released, requests(outcome)[:, kind], borders)
 
 
 def waiting(outcome: Outcome, borders: Floats) -> Floats:

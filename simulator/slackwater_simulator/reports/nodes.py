@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from slackwater_simulator.charts.gantt import Bar, Track, gantt
 from slackwater_simulator.charts.heat import strips
 from slackwater_simulator.charts.svg import Floats
-from slackwater_simulator.results.metrics import requests
+from slackwater_simulator.results.metrics import requests, since
 from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.results.status import DONE, DRIVER
 
@@ -95,7 +95,7 @@ def occupancy(outcome: Outcome, end: float) -> Floats:
     capacity = np.bincount(band_of, weights=[node.capacity[0] for node in nodes], minlength=bands)
     width = end / COLUMNS
     cores = requests(outcome)[:, 0] if len(rows.job) else np.zeros(0)
-    area = _overlap(band_of[rows.node], rows.allocated / width, rows.released / width, cores, bands)
+    area = _overlap(band_of[rows.node], since(outcome, rows, 0) / width, rows.released / width, cores, bands)
     return area / np.maximum(capacity, 1e-12)[:, None]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater_simulator.results.outcome import Outcome
+from slackwater_simulator.results.outcome import Containers, Outcome
 from slackwater_simulator.results.status import DONE, DRIVER, FINISHED, REFUSED
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # A job is small when it asks for at most this share of the cluster (paper 004's theta).
 SMALL = 0.1
+CPU = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Metrics:
     large_completion: Spread
     small_jobs: int
     large_jobs: int
-    allocated: tuple[float, ...]  # share of the cluster that was reserved, per kind
+    allocated: tuple[float, ...]  # share of the cluster that was reserved, per kind; NaN where nothing ended
     used: tuple[float, ...]  # share of the cluster that was really used, per kind; empty without a usage model
     efficiency: tuple[float, ...]  # used / reserved, per kind (equation 7 of paper 000)
     failures: int  # containers that ended otherwise than done
@@ -59,7 +60,7 @@ def measure(outcome: Outcome) -> Metrics:
     small = small_jobs(outcome)
     wait, completion = jobs.start - jobs.submit, jobs.end - jobs.submit
     makespan = jobs.makespan
-    allocated = _allocated(outcome, makespan)
+    allocated = _allocated(outcome)
     return Metrics(
         makespan=makespan,
         wait=spread(wait[done]),
@@ -119,9 +120,9 @@ def small_jobs(outcome: Outcome) -> NDArray[np.bool_]:
     return np.array(shares) <= SMALL
 
 
-def requests(outcome: Outcome) -> NDArray[np.float64]:
+def requests(outcome: Outcome, rows: Containers | None = None) -> NDArray[np.float64]:
     """What each container reserved: a row per container, a column per kind."""
-    rows = outcome.containers
+    rows = rows or outcome.containers
     kinds = len(outcome.cluster.kinds)
     widest = max((len(job.stages) for job in outcome.workload.jobs), default=0) + 1
     table = np.zeros((len(outcome.workload.jobs), widest, kinds))
@@ -133,11 +134,29 @@ def requests(outcome: Outcome) -> NDArray[np.float64]:
     return np.asarray(table[rows.job, rows.stage])
 
 
-def _allocated(outcome: Outcome, makespan: float) -> tuple[float, ...]:
-    """Reserved resource-seconds over the cluster's, per kind."""
-    held = outcome.containers.released - outcome.containers.allocated
-    area = held @ requests(outcome) if len(held) else np.zeros(len(outcome.cluster.kinds))
+def _allocated(outcome: Outcome) -> tuple[float, ...]:
+    """Reserved resource-seconds over the cluster's, per kind; what a standstill holds counts up to its moment."""
+    span = outcome.jobs.span(outcome.stalled_at)
+    area = _area(outcome, outcome.containers)
+    if outcome.held is not None:
+        area += _area(outcome, outcome.held)
     return tuple(
-        float(area[k] / (makespan * total)) if total > 0 and makespan > 0 else 0.0
+        float(area[k] / (span * total)) if total > 0 and span > 0 else float("nan")
         for k, total in enumerate(outcome.cluster.total)
     )
+
+
+def _area(outcome: Outcome, rows: Containers) -> NDArray[np.float64]:
+    """Resource-seconds that containers reserved, per kind."""
+    if not len(rows.job):
+        return np.zeros(len(outcome.cluster.kinds))
+    until = np.fmin(rows.released, outcome.stalled_at)
+    asked = requests(outcome, rows)
+    return np.array(
+        [np.maximum(until - since(outcome, rows, kind), 0.0) @ asked[:, kind] for kind in range(asked.shape[1])]
+    )
+
+
+def since(outcome: Outcome, rows: Containers, kind: int) -> NDArray[np.float64]:
+    """From when on each container has what it reserved of a kind."""
+    return rows.start if outcome.one_at_a_time and kind == CPU else rows.allocated

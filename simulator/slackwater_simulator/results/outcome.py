@@ -33,8 +33,12 @@ class Jobs:
     @property
     def makespan(self) -> float:
         """From the first submission to the last end; NaN where no job finished."""
-        done = bool((self.status == FINISHED).any())
-        return float(np.nanmax(self.end) - self.submit.min()) if done else float("nan")
+        return self.span() if bool((self.status == FINISHED).any()) else float("nan")
+
+    def span(self, stalled_at: float = float("nan")) -> float:
+        """From the first submission to the standstill, or else to the last end; NaN where nothing ended."""
+        last = np.fmax.reduce(self.end, initial=np.nan) if np.isnan(stalled_at) else stalled_at
+        return float(last - np.fmin.reduce(self.submit, initial=np.nan))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,7 @@ class Outcome:
     peak_drivers: int
     peak_tasks: int
     stalled_at: float = float("nan")  # when the deadlock was complete
-    # Mean use per kind by the usage model, as a fraction of the cluster over the makespan; empty without usage.
+    # Mean use per kind by the usage model, as a fraction of the cluster over `jobs.span`; empty without usage.
     used: tuple[float, ...] = ()
     series: Mapping[str, Series] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -98,6 +102,7 @@ class Outcome:
     idle: Mapping[str, Series] = field(default_factory=dict)
     held: Containers | None = None
     holds: tuple[Hold, ...] = ()  # in the order of time; empty where nobody asked for reasons
+    one_at_a_time: bool = False  # a node runs one container: others wait there with their memory and without its cores
     refusals: Mapping[int, str] = field(default_factory=dict)  # by row in Jobs: why it was refused
 
 

@@ -6,6 +6,7 @@ them arrive twice as fast.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -75,6 +76,8 @@ def _limit(workload: Workload, value: str, _: int) -> Workload:
 
 def _load(workload: Workload, value: str, _: int) -> Workload:
     factor = _number("load", value)
+    if any(not math.isfinite(float(job.submit) / factor) for job in workload.jobs):
+        raise BadNumber("load", value, "give a larger number: with this one jobs never arrive")
     jobs = tuple(replace(job, submit=job.submit / factor) for job in workload.jobs)
     return replace(workload, jobs=jobs, modelled=(*workload.modelled, ("arrivals", f"{factor:g} times as fast")))
 

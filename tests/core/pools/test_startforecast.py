@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import astuple
 
 import pytest
 from hypothesis import given
@@ -172,3 +173,4 @@ def test_coverage_of_nothing_is_nothing() -> None:
     """And apps without an interval are counted apart."""
     assert coverage([Judged(0.0, "not known", 5.0)]).unknown == 1
     assert coverage([]).known == 0
+    assert all(math.isnan(value) for value in astuple(coverage([]))[2:])

@@ -15,6 +15,7 @@ from slackwater_simulator.workload.workload import GIBI
 from support.builders.jobs import job, stage, workload
 
 POLICIES = [("kube", "kubernetes"), ("slackwater", "kubernetes"), ("slackwater", "yarn"), ("fair", "yarn")]
+POLICIES += [("capacity", "yarn"), ("fifo", "ideal"), ("static-reservation?reserve=1&base=fifo", "yarn")]
 POLICIES += [("drf", "yarn"), ("ffd-dp", "ideal"), ("fcfs", "ideal"), ("easy", "ideal"), ("dress", "ideal")]
 JOBS = replace(
     workload(

@@ -55,6 +55,7 @@ def test_a_parameter_of_a_generator_that_stands_there_twice_is_refused() -> None
         pytest.param("tiny.swf?limit=0", "above 0", id="zero-limit"),
         pytest.param("tiny.swf?load=2&load=2", "load is there twice", id="parameter-twice"),
         pytest.param("tiny.swf?load=fast", "above 0", id="load-text"),
+        pytest.param("tiny.swf?load=1e-308", "jobs never arrive", id="load-nothing"),
         pytest.param("tiny.swf?slow_start=2", "at most 1", id="slow-start-beyond"),
         pytest.param("tiny.swf?usage=azure", "use one of: borg", id="unknown-usage"),
         pytest.param("tiny.swf?speed=2", "limit, load, slow_start, usage", id="unknown-parameter"),

@@ -166,7 +166,7 @@ def test_cores_by_cause_over_time_add_up_to_the_cluster() -> None:
 
 
 def test_containers_that_never_end_are_kept_apart() -> None:
-    """Drivers that hold every core of a standstill: they count in no metric, and are there to be shown."""
+    """Drivers that hold every core of a standstill: they count as reserved, and are there to be shown."""
     outcome = play(generate("gen:hour?case=nine&apps=40", seed=1), "kube", "1x16c64Gi")
     assert outcome.deadlock
     assert outcome.held is not None

@@ -10,6 +10,7 @@ import pytest
 
 from slackwater.errors import BadNumber, InvalidInput
 from slackwater_simulator.physics.sharing import Victims
+from slackwater_simulator.results.metrics import measure
 from slackwater_simulator.results.status import FINISHED, REFUSED
 from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import uniform
@@ -145,6 +146,18 @@ def test_one_host_runs_one_task_at_a_time_and_sends_itself_nothing() -> None:
     assert found.jobs.end.tolist() == [30.0]
 
 
+def test_tasks_that_wait_on_a_host_hold_its_memory_and_not_its_core() -> None:
+    """Two parents on one host at once: it is busy all the time, and no busier; one waits with its memory for 10 s."""
+    found = measure(simulate(chain(0.0), uniform(1, 1, 8.0), "nearest", 0, None, {"net": fabric(1, 10.0)}))
+    assert found.allocated == pytest.approx((1.0, (10 + 20 + 10) / (8 * 30)))
+
+
+def test_what_waits_for_ever_holds_memory_up_to_the_standstill() -> None:
+    """Two hosts for ten seconds, when the child is placed whose input never comes."""
+    found = measure(simulate(chain(100.0), uniform(2, 1, 8.0), "network", 0, None, {"net": fabric(2, 0.0)}))
+    assert found.allocated == pytest.approx((1.0, 1 / 8))
+
+
 def test_a_level_without_room_waits_for_memory() -> None:
     """Hosts that hold one task at a time: the second parent waits for the first."""
     made = chain(0.0)
@@ -173,6 +186,9 @@ def test_over_no_bandwidth_nothing_arrives() -> None:
     found = simulate(chain(100.0), uniform(2, 1, 8.0), "network", 0, None, {"net": fabric(2, 0.0)})
     assert found.deadlock
     assert len(found.containers.job) == 2
+    assert found.stalled_at == 10.0
+    assert found.held is not None
+    assert (found.held.stage.tolist(), found.held.start.tolist()) == ([2], [np.inf])
     assert simulate(chain(0.0), uniform(2, 1, 8.0), "network", 0, None, {"mbit": 0}).jobs.end.tolist() == [20.0]
 
 

@@ -63,7 +63,8 @@ class Run:
         self.seconds = float(stage.durations[0])
         self.host = -1
         self.missing = 0  # inputs still on their way
-        self.placed = self.start = self.end = 0.0
+        self.placed = 0.0
+        self.start = self.end = math.inf
 
 
 class Graph:
@@ -267,7 +268,7 @@ def _check(workload: Workload) -> None:
 
 
 def _outcome(world: TransferWorld, policy: str, seed: int) -> Outcome:
-    graphs, done = world.graphs, world.done
+    graphs = world.graphs
     status = np.array([_status(world, graph) for graph in graphs], dtype=np.int8)
     start = np.array([graph.first for graph in graphs])
     jobs = Jobs(
@@ -278,18 +279,8 @@ def _outcome(world: TransferWorld, policy: str, seed: int) -> Outcome:
         tasks=np.array([len(graph.tasks) for graph in graphs], dtype=np.int64),
         status=status,
     )
-    ends = np.array([run.end for run in done])
-    containers = Containers(
-        job=np.array([run.job.number for run in done], dtype=np.int32),
-        stage=np.array([run.index for run in done], dtype=np.int16),
-        task=np.zeros(len(done), dtype=np.int32),
-        node=np.array([run.host for run in done], dtype=np.int32),
-        allocated=np.array([run.placed for run in done]),
-        start=np.array([run.start for run in done]),
-        end=ends,
-        released=ends,
-        status=np.full(len(done), DONE, dtype=np.int8),
-    )
+    containers, stuck = _rows(world.done), bool((status == UNFINISHED).any())
+    placed = [run for graph in graphs for run in graph.tasks.values() if run.host >= 0 and math.isinf(run.end)]
     return Outcome(
         workload=world.workload,
         cluster=world.cluster,
@@ -298,14 +289,33 @@ def _outcome(world: TransferWorld, policy: str, seed: int) -> Outcome:
         seed=seed,
         jobs=jobs,
         containers=containers,
-        deadlock=bool((status == UNFINISHED).any()),
+        deadlock=stuck,
         events=world.engine.executed,
         decisions=world.decisions,
         decision_seconds=world.decision_seconds,
         peak_drivers=0,
         peak_tasks=_peak(containers),
+        stalled_at=world.engine.now if stuck else math.nan,
+        held=_rows(placed) if stuck else None,
+        one_at_a_time=True,
         notes=summary(world.workload.jobs, world.refusals),
         refusals=world.refusals,
+    )
+
+
+def _rows(runs: list[Run]) -> Containers:
+    """A row for each task; one that waits for ever neither starts nor ends."""
+    ends = np.array([run.end for run in runs])
+    return Containers(
+        job=np.array([run.job.number for run in runs], dtype=np.int32),
+        stage=np.array([run.index for run in runs], dtype=np.int16),
+        task=np.zeros(len(runs), dtype=np.int32),
+        node=np.array([run.host for run in runs], dtype=np.int32),
+        allocated=np.array([run.placed for run in runs]),
+        start=np.array([run.start for run in runs]),
+        end=ends,
+        released=ends,
+        status=np.full(len(runs), DONE, dtype=np.int8),
     )
 
 

@@ -31,6 +31,7 @@ def _jobs(workload: Workload, times: JobTimes) -> Jobs:
 def gather(world: World, policy: str) -> Outcome:
     """Everything worth keeping of a finished run. Applications still there wait for something that never comes."""
     stuck = _stuck(world)
+    stalled_at = world.engine.now if stuck else math.nan
     jobs = _jobs(world.workload, world.times)
     return Outcome(
         workload=world.workload,
@@ -46,8 +47,8 @@ def gather(world: World, policy: str) -> Outcome:
         decision_seconds=world.decision_seconds,
         peak_drivers=world.peak_drivers,
         peak_tasks=world.peak_tasks,
-        stalled_at=world.engine.now if stuck else float("nan"),
-        used=world.usage.shares(math.nan if stuck else jobs.makespan) if world.usage is not None else (),
+        stalled_at=stalled_at,
+        used=world.usage.shares(jobs.span(stalled_at)) if world.usage is not None else (),
         series=world.series(),
         notes=world.masters.refusals.notes(),
         core_hours=world.core_hours(),
