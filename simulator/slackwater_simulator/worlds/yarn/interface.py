@@ -114,8 +114,8 @@ class Measured(Protocol):
         """Cores and bytes of each of them."""
         ...
 
-    def shares(self, makespan: float) -> Amounts:
-        """Per kind, over the makespan; over the time that was looked at where it is NaN."""
+    def shares(self, span: float) -> Amounts:
+        """Per kind, over so many seconds; NaN where there are none."""
         ...
 
 
