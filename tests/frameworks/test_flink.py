@@ -167,7 +167,7 @@ def test_taskmanagers_that_were_held_come_when_there_is_room(ready: Playground, 
 
 
 def test_a_request_for_slots_runs_out_while_taskmanagers_are_held(ready: Playground, recorder: Recorder) -> None:
-    """`slot.request.timeout` counts from the request, held or not, and ends the application: told in the docs."""
+    """`slot.request.timeout` counts while they are held, and ends the application: told in the docs."""
     start = time.monotonic()
     application = Application(ready, "hasty")
     try:
@@ -176,14 +176,14 @@ def test_a_request_for_slots_runs_out_while_taskmanagers_are_held(ready: Playgro
     finally:
         ready.cordon(closed=False)
     assert "Pending slot request timed out" in application.printed()
-    result = "fails while held, after 20 s as set: it counts from the request; give it the longest wait you accept"
+    result = "set to 20 s, fails while held; give it the longest wait you accept"
     recorder.add(Row("Flink", layers.FLINK, "slot.request.timeout", result, round(time.monotonic() - start)))
 
 
 def test_the_clock_for_registration_does_not_run_while_taskmanagers_are_held(
     ready: Playground, recorder: Recorder
 ) -> None:
-    """`resourcemanager.taskmanager-registration.timeout` counts from the moment when the pod came to a node."""
+    """`resourcemanager.taskmanager-registration.timeout` runs out for none of them."""
     start = time.monotonic()
     setting = "resourcemanager.taskmanager-registration.timeout"
     application = Application(ready, "late")
@@ -196,7 +196,5 @@ def test_the_clock_for_registration_does_not_run_while_taskmanagers_are_held(
         ready.cordon(closed=False)
     until("it ends", application.ended, PATIENCE, 0.5)
     assert application.counted() == words()
-    result = (
-        "set to 60 s, TaskManagers held for 90 s: none is given up, right; it counts from the pod's binding to a node"
-    )
+    result = "set to 60 s, TaskManagers held for 90 s: none is given up, right"
     recorder.add(Row("Flink", layers.FLINK, setting, result, round(time.monotonic() - start)))
