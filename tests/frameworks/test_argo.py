@@ -22,7 +22,7 @@ VERSION = operators.version("argo")
 @pytest.fixture(scope="module")
 def argo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playground]:
     """Two simulated nodes of 2 cores, and Argo's controller."""
-    with simulated("argo", TEAM, Shape(cpu="2", memory="8Gi"), tmp_path_factory.mktemp("argo")) as made:
+    with simulated(["argo"], TEAM, Shape(cpu="2", memory="8Gi"), tmp_path_factory.mktemp("argo")) as made:
         yield made
 
 

@@ -20,7 +20,7 @@ JOBS = f"/apis/kubeflow.org/v2beta1/namespaces/{TEAM}/mpijobs"
 @pytest.fixture(scope="module")
 def mpi(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playground]:
     """Two simulated nodes of 4 cores, and the controller of MPIJobs."""
-    with simulated("mpi-operator", TEAM, Shape(cpu="4", memory="16Gi"), tmp_path_factory.mktemp("mpi")) as made:
+    with simulated(["mpi-operator"], TEAM, Shape(cpu="4", memory="16Gi"), tmp_path_factory.mktemp("mpi")) as made:
         yield made
 
 

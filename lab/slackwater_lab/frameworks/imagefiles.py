@@ -12,7 +12,9 @@ PATH = "/usr/local/bin:/usr/bin:/bin"
 SPARK = f"localhost/spark:{layers.SPARK}"
 RAY = f"localhost/ray:{layers.RAY}"
 DASK = f"localhost/dask:{layers.DASK}"
-NAMES = ("spark", "ray", "dask")
+FLINK = f"localhost/flink:{layers.FLINK}"
+JAVA = "/usr/lib/jvm/java-17-openjdk-amd64"
+NAMES = ("spark", "flink", "ray", "dask")
 
 
 def make(name: str, report: Report) -> Path:
@@ -22,6 +24,9 @@ def make(name: str, report: Report) -> Path:
             own = layers.layer("spark", layers.SPARK, layers.spark, report)
             jobs = layers.layer("jobs", layers.jobs_version(), layers.jobs, report)
             return _image(name, SPARK, [_debian(report), own, jobs], _spark(), report)
+        case "flink":
+            own = layers.layer("flink-files", layers.FLINK, layers.flink, report)
+            return _image(name, FLINK, [_debian(report), own], _flink(), report)
         case "ray":
             own = layers.layer("ray", layers.RAY, layers.python(f"ray[default]=={layers.RAY}"), report)
             return _image(name, RAY, [_debian(report), own], _python(), report)
@@ -57,10 +62,16 @@ def _spark() -> Start:
     environment = {
         "PATH": PATH,
         "SPARK_HOME": home,
-        "JAVA_HOME": "/usr/lib/jvm/java-17-openjdk-amd64",
+        "JAVA_HOME": JAVA,
         "PYTHONPATH": f"{home}/python:{home}/python/lib/{found}",
     }
     return Start(("/opt/entrypoint.sh",), environment, f"{home}/work-dir", str(layers.SPARK_USER))
+
+
+def _flink() -> Start:
+    home = f"/{layers.FLINK_HOME}"
+    environment = {"PATH": f"{home}/bin:{PATH}", "FLINK_HOME": home, "JAVA_HOME": JAVA}
+    return Start(("/docker-entrypoint.sh",), environment, home, str(layers.FLINK_USER))
 
 
 def _python() -> Start:

@@ -1,6 +1,7 @@
 """The layers of the frameworks' images: Debian with Java and Python below, one framework on top of it.
 
-Debian comes from debootstrap, Spark, Ray and Dask from PyPI. Each layer is made once per version and kept in the cache.
+Debian comes from debootstrap, Spark, Flink, Ray and Dask from PyPI. Each layer is made once per version and kept in the
+cache.
 """
 
 import hashlib
@@ -11,6 +12,8 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx2
+
 from slackwater.errors import Unavailable
 from slackwater_lab.processes.command import run
 from slackwater_lab.programs.build import Report, cache, installed, locked
@@ -18,13 +21,21 @@ from slackwater_lab.programs.build import Report, cache, installed, locked
 DEBIAN = "bookworm"
 PACKAGES = "ca-certificates,tini,procps,openjdk-17-jre-headless,python3"
 SPARK, RAY, DASK, DASK_OPERATOR = "4.3.0", "2.60.0", "2026.8.0", "2026.3.0"
+FLINK = "2.3.0"
 PYTHON = "3.11"  # Debian's, which runs in the images
+_FOR_IMAGES = ("--python-version", PYTHON, "--only-binary", ":all:")
 SPARK_USER = 185
 DATA = Path(__file__).resolve().parents[1] / "data"
 JOBS = DATA / "jobs"
 HOME = Path("opt/spark")  # of Spark, inside the image
 JUNK = ("var/cache/apt/archives", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale")
 SITE = Path("opt/python")
+FLINK_HOME, FLINK_USER = Path("opt/flink"), 9999  # as in Flink's own image
+FLINK_ENTRY = '#!/bin/sh\nexec tini -s -- "$@"\n'  # Flink writes whole command lines into its pods
+# Flink's example of a batch job, which PyPI has not; its sum vouches for it.
+EXAMPLES = f"https://repo1.maven.org/maven2/org/apache/flink/flink-examples-streaming/{FLINK}"
+WORD_COUNT = f"{EXAMPLES}/flink-examples-streaming-{FLINK}-WordCount.jar"
+WORD_COUNT_SUM = "6cad045dfec9f83a288719a5448f81e101795ff12fc3b6f77e35e61a9c5bd4e3"
 
 
 def folder() -> Path:
@@ -85,6 +96,16 @@ def spark(root: Path) -> None:
     entry.chmod(0o755)
 
 
+def flink(root: Path) -> None:
+    """Flink as PyPI holds it, laid out as its own image has it."""
+    home = root / FLINK_HOME
+    shutil.copytree(flink_home(), home)
+    (home / "log").chmod(0o777)
+    entry = root / "docker-entrypoint.sh"
+    entry.write_text(FLINK_ENTRY)
+    entry.chmod(0o755)
+
+
 def jobs(root: Path) -> None:
     """The suite's own programs."""
     (root / "opt").mkdir()
@@ -107,12 +128,43 @@ def spark_home() -> Path:
     return target
 
 
+def flink_home() -> Path:
+    """Flink, put together: its programs and settings are in one package of PyPI, its libraries in another."""
+    target = folder() / f"flink-{FLINK}"
+    if not target.exists():
+        wheels, part = folder() / "wheels", folder() / f".flink-{FLINK}.part"
+        shutil.rmtree(part, ignore_errors=True)
+        _pip("download", f"apache-flink=={FLINK}", "--no-deps", *_FOR_IMAGES, "-d", str(wheels))
+        _pip("download", f"apache-flink-libraries=={FLINK}", "--no-deps", "--no-binary", ":all:", "-d", str(wheels))
+        with tarfile.open(wheels / f"apache_flink_libraries-{FLINK}.tar.gz") as tar:
+            tar.extractall(part / "unpacked", filter="data")
+        shutil.move(part / "unpacked" / f"apache_flink_libraries-{FLINK}" / "deps", part / "home")
+        shutil.unpack_archive(next(wheels.glob(f"apache_flink-{FLINK}-*.whl")), part / "unpacked", "zip")
+        for name in ("bin", "conf", "log"):
+            shutil.copytree(part / "unpacked" / "pyflink" / name, part / "home" / name, dirs_exist_ok=True)
+        for program in (part / "home" / "bin").iterdir():
+            program.chmod(0o755)
+        (part / "home" / "examples").mkdir()
+        (part / "home" / "examples" / "WordCount.jar").write_bytes(_fetched(WORD_COUNT, WORD_COUNT_SUM))
+        (part / "home").rename(target)
+        shutil.rmtree(part)
+    return target
+
+
+def _fetched(address: str, total: str) -> bytes:
+    """A file from elsewhere, if it is the one that was meant."""
+    found = httpx2.get(address, follow_redirects=True, timeout=60).raise_for_status().content
+    if hashlib.sha256(found).hexdigest() != total:
+        raise Unavailable(f"{address} is not the file that it was")
+    return found
+
+
 def python(*requirements: str) -> Callable[[Path], None]:
     """Packages from PyPI with their commands, for the Python of the image."""
 
     def fill(root: Path) -> None:
         site = root / SITE
-        _pip("install", "--target", str(site), "--python-version", PYTHON, "--only-binary", ":all:", *requirements)
+        _pip("install", "--target", str(site), *_FOR_IMAGES, *requirements)
         commands = root / "usr/local/bin"
         commands.mkdir(parents=True)
         for script in (site / "bin").iterdir():

@@ -29,6 +29,11 @@ FOLDERS = {  # where a module keeps its custom resources
     "argo": "manifests/base/crds/minimal",
     "spark-operator": "config/crd/bases",
     "mpi-operator": "manifests/base",
+    "trainer": "manifests/base/crds",
+}
+WEBHOOKS = {  # of those whose webhooks the API server calls on this machine
+    "jobset": "config/components/webhook/manifests.yaml",
+    "trainer": "manifests/base/webhook/manifests.yaml",
 }
 ARGO_NAMESPACE, MPI_NAMESPACE = "argo", "mpi-operator"
 # Argo's own settings: no port for metrics, because the lab's Prometheus does not ask for them.
@@ -49,9 +54,11 @@ def start(lab: Lab, name: str, report: Report) -> None:
     environment = {"KUBECONFIG": str(lab.site.kubeconfig), "LEADER_ELECTION_DISABLE": "true"}  # the second is Argo's
     if name == "spark-operator":
         environment |= sparkoperator.environment(lab.site)
+    if name == "trainer":  # where it looks for its certificate, in a folder that has a fixed name
+        environment["TMPDIR"] = str(lab.site.folder / "trainer")
     lab.processes.start(name, _COMMANDS[name](lab), environment)
-    if name == "jobset":
-        _register_webhooks(lab)
+    if name in WEBHOOKS:
+        _register_webhooks(lab, name)
     if name == "spark-operator":
         _start_spark_webhook(lab, environment)
     report(f"operator {name} {version(name)}")
@@ -122,12 +129,9 @@ def _kuberay(lab: Lab) -> list[str]:
 
 
 def _jobset(lab: Lab) -> list[str]:
-    """Its webhooks listen on this machine, with a certificate of the lab's authority."""
+    """Its webhooks listen on this machine."""
     folder = lab.site.folder / "jobset"
-    folder.mkdir(exist_ok=True)
-    certificates.serving(lab.site.certificates, "jobset", "IP:127.0.0.1")
-    for ending in ("key", "crt"):
-        shutil.copy(lab.site.certificates / f"jobset.{ending}", folder / f"tls.{ending}")
+    _certify(lab, "jobset", folder)
     config = {
         "apiVersion": "config.jobset.x-k8s.io/v1alpha1",
         "kind": "Configuration",
@@ -138,6 +142,29 @@ def _jobset(lab: Lab) -> list[str]:
         "health": {"healthProbeBindAddress": "0"},
     }
     return [built("jobset"), f"--config={lab.site.write('jobset.yaml', yaml.safe_dump(config))}"]
+
+
+def _trainer(lab: Lab) -> list[str]:
+    """It makes JobSets, so JobSet must run before it; its webhooks listen on this machine."""
+    _certify(lab, "trainer", lab.site.folder / "trainer" / "k8s-webhook-server" / "serving-certs")
+    config = {
+        "apiVersion": "config.trainer.kubeflow.org/v1alpha1",
+        "kind": "Configuration",
+        "leaderElection": {"leaderElect": False},
+        "certManagement": {"enable": False},
+        "webhook": {"host": "127.0.0.1", "port": lab.site.ports["trainer"]},
+        "metrics": {"bindAddress": "0"},
+        "health": {"healthProbeBindAddress": "0"},
+    }
+    return [built("trainer"), f"--config={lab.site.write('trainer.yaml', yaml.safe_dump(config))}"]
+
+
+def _certify(lab: Lab, name: str, folder: Path) -> None:
+    """A certificate of the lab's authority for webhooks on this machine, in files as controllers look for them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    certificates.serving(lab.site.certificates, name, "IP:127.0.0.1")
+    for ending in ("key", "crt"):
+        shutil.copy(lab.site.certificates / f"{name}.{ending}", folder / f"tls.{ending}")
 
 
 def _argo(lab: Lab) -> list[str]:
@@ -156,15 +183,15 @@ def _configure_argo(api: ApiClient) -> None:
     )
 
 
-def _register_webhooks(lab: Lab) -> None:
+def _register_webhooks(lab: Lab, name: str) -> None:
     """Let the API server call the process; pods of others are none of its business."""
-    port = lab.site.ports["jobset"]
-    until_serving(lab.processes, "jobset", lambda: not free(port))
+    port = lab.site.ports[name]
+    until_serving(lab.processes, name, lambda: not free(port))
     authority = base64.b64encode((lab.site.certificates / "ca.crt").read_bytes()).decode()
-    written = (module("jobset") / "config/components/webhook/manifests.yaml").read_text()
+    written = (module(name) / WEBHOOKS[name]).read_text()
     with lab.api() as api:
-        for body in yaml.safe_load_all(written):
-            body["metadata"]["name"] = f"jobset-{body['metadata']['name']}"
+        for body in filter(None, yaml.safe_load_all(written)):
+            body["metadata"]["name"] = f"{name}-{body['metadata']['name']}"
             for hook in body["webhooks"]:
                 path = hook["clientConfig"]["service"]["path"]
                 hook["clientConfig"] = {"url": f"https://127.0.0.1:{port}{path}", "caBundle": authority}
@@ -221,6 +248,7 @@ _COMMANDS: dict[str, Callable[[Lab], list[str]]] = {
     "argo": _argo,
     "spark-operator": _spark,
     "mpi-operator": _mpi,
+    "trainer": _trainer,
 }
 
 

@@ -85,14 +85,14 @@ def environment(site: Site) -> dict[str, str]:
     }
 
 
-def rights(namespace: str) -> list[dict[str, Any]]:
+def rights(namespace: str, account: str = ACCOUNT) -> list[dict[str, Any]]:
     """The service account of drivers and what Spark's documentation gives it: the role `edit`, in one namespace."""
     binding = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",
-        "metadata": {"name": "spark-edit", "namespace": namespace},
+        "metadata": {"name": f"{account}-edit", "namespace": namespace},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
-        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace}],
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
     }
-    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT, "namespace": namespace}}
-    return [account, binding]
+    made = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account, "namespace": namespace}}
+    return [made, binding]

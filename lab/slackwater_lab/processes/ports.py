@@ -41,6 +41,7 @@ NAMES = (
     "webhook",
     "extender-2",
     "spark-webhook",
+    "trainer",
 )
 RECORD = "ports.json"
 KUBELETS = 24  # from here on in the block: two ports for each real node

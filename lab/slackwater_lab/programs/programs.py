@@ -104,6 +104,7 @@ _ARGO = "github.com/argoproj/argo-workflows/v3"
 _KUBERAY = "github.com/ray-project/kuberay/ray-operator"
 _SPARK = "github.com/kubeflow/spark-operator/v2"
 _MPI = "github.com/kubeflow/mpi-operator"
+_TRAINER = "github.com/kubeflow/trainer/v2"
 # What the frameworks need besides: a name service, and the operators of those that have one. Built only when named.
 FRAMEWORKS = (
     Program("dns", "dns", "github.com/coredns/coredns", "."),
@@ -111,6 +112,7 @@ FRAMEWORKS = (
     Program("jobset", "jobset", "sigs.k8s.io/jobset", "sigs.k8s.io/jobset"),
     Program("spark-operator", "spark-operator", _SPARK, f"{_SPARK}/cmd/operator"),
     Program("mpi-operator", "mpi-operator", _MPI, f"{_MPI}/cmd/mpi-operator"),
+    Program("trainer", "trainer", _TRAINER, f"{_TRAINER}/cmd/trainer-controller-manager"),
     Program("argo", "argo", _ARGO, f"{_ARGO}/cmd/workflow-controller", f"{_ARGO}.version"),
 )
 

@@ -25,9 +25,11 @@ EXPECTED = {
     "argo": ("argo", {"task": 8}),
     "rayjob-submitter": ("job", {"task": 1}),
     "mpi-operator": ("mpi", {"driver": 1, "task": 2}),
+    "trainer": ("jobset", {"task": 4}),
+    "flink": ("flink", {"driver": 1, "task": 2}),
 }
 # By the end of a recording's name, where its pods are others.
-OTHERS = {"client-mode": {"task": 2}, "adaptive": {"driver": 1, "task": 3}}
+OTHERS = {"client-mode": {"task": 2}, "adaptive": {"driver": 1, "task": 3}, "mpi": {"driver": 1, "task": 2}}
 
 
 class Recording(msgspec.Struct):

@@ -33,6 +33,7 @@ KINDS = {  # custom resources that own recorded pods: group, version
     "Workflow": ("argoproj.io", "v1alpha1"),
     "SparkApplication": ("sparkoperator.k8s.io", "v1beta2"),
     "MPIJob": ("kubeflow.org", "v2beta1"),
+    "TrainJob": ("trainer.kubeflow.org", "v1alpha1"),
 }
 
 

@@ -64,9 +64,9 @@ class Playground:
         listed = self.api.find(TRACKED.format(namespace)) or {"items": []}
         return {item["spec"]["app"]: item for item in listed["items"]}
 
-    def cordon(self, *, closed: bool) -> None:
-        """Close the nodes for new pods, or open them again."""
-        for name in self.nodes:
+    def cordon(self, *names: str, closed: bool) -> None:
+        """Close these nodes for new pods, or open them again; all nodes, where none is named."""
+        for name in names or self.nodes:
             self.api.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": closed}}, STRATEGIC)
 
     def clear(self, namespace: str) -> None:

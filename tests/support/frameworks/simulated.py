@@ -1,6 +1,6 @@
 """A lab of simulated nodes beside the real controller of a framework; the nodes play the containers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,13 +15,14 @@ from support.lab.running import running
 
 
 @contextmanager
-def simulated(operator: str, team: str, shape: Shape, home: Path) -> Iterator[Playground]:
-    """Two nodes of this shape, the controller, and a namespace of a team; skips where the controller is not built."""
-    if missing([operator]):
-        pytest.skip(f"{operator} is not built; run: python -m slackwater_lab build {operator}")
+def simulated(controllers: Sequence[str], team: str, shape: Shape, home: Path) -> Iterator[Playground]:
+    """Two nodes of this shape, the controllers, and a namespace of a team; skips where a controller is not built."""
+    if absent := " ".join(item.name for item in missing(controllers)):
+        pytest.skip(f"not built: {absent}; run: python -m slackwater_lab build {absent}")
     plan = Plan(nodes=2, shape=shape, values=("policy.spec.mode=enforce",))
     with running(plan, home) as lab, lab.api() as api:
-        operators.start(lab, operator, print)
+        for each in controllers:
+            operators.start(lab, each, print)
         made = Playground(lab, api, nodes=tuple(names(2)))
         made.team(team)
         yield made
