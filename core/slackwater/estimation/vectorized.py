@@ -22,12 +22,11 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Held = NDArray[np.intp] | slice
 
-
 KEPT = 1024  # kinds of new pods whose cells are kept
 
 
 class Measure(IntEnum):
-    """What is kept of a pod, by kind. All but the last three is summed per node."""
+    """What is kept of a pod, by kind. All before FLOOR is summed per node."""
 
     RESIDUAL = 0  # ρ
     REQUEST = 1  # RR
@@ -40,11 +39,12 @@ class Measure(IntEnum):
     FLOOR = 8  # learned peak of its app while it is young, else 0
     CAP = 9  # what its app's pods are known to come to use; infinite while that is not known
     USE = 10  # its own measured use, 0 while unknown
+    PART = 11  # what of the U now held is its use; 0 of drivers
+    BEYOND = 12  # what of that no request covered
 
 
 SUMMED = Measure.FLOOR  # so many of them
 BOUNDED = slice(Measure.TOP, Measure.CHARGE)  # what floor and cap decide
-# The arrays with a row per node.
 _BY_ROW = ("_learned", "_used", "_primed", "_gone", "_shed", "_uncovered", "_driven", "_returned", "_exhausted")
 
 
@@ -58,7 +58,7 @@ def reported(learned: Floats, used: Floats, uncovered: Floats, sums: Floats, mod
 
 def bounded(cells: Floats) -> Floats:
     """TOP = max(min(RR, cap), floor) and EXTRA of one pod or many, from all that is kept of them."""
-    residual, request, *_, floor, cap, use = cells
+    residual, request, *_, floor, cap, use = cells[: Measure.PART]
     return np.array([np.maximum(np.minimum(request, cap), floor), shortfalls(floor, request, residual, use)])
 
 
@@ -158,10 +158,9 @@ class NodeEstimates:
         self.driven[rows] = np.where(sampled, driven, self.driven[rows])
 
     def forgo(self, row: int, slot: int) -> None:
-        """A pod has ended with what the last sample saw it use; the next sample will tell by itself."""
-        use = self.uses[:, slot]
-        self._gone[row] += use
-        self._shed[row] += np.maximum(use - self.pods.cells[Measure.TOP, :, slot], 0.0)
+        """A pod has ended, and its part of U with it; the next sample will tell by itself."""
+        self._gone[row] += self.pods.table[Measure.PART, :, slot]
+        self._shed[row] += self.pods.table[Measure.BEYOND, :, slot]
 
     def forgo_driver(self, row: int, use: Floats) -> None:
         """The same for a driver, whose use lies beside U."""
@@ -202,8 +201,7 @@ class NodeEstimates:
 
     def remove_node(self, row: int) -> None:
         """Forget a node; its pods stay, nowhere, and count in full wherever they appear again."""
-        slots = self.pods.on_row(row)
-        rows = self.pods.rows
+        slots, rows = self.pods.on_row(row), self.pods.rows
         for name in _BY_ROW:
             array = getattr(self, name)
             array[row : rows - 1] = array[row + 1 : rows].copy()
@@ -260,6 +258,7 @@ class NodeEstimates:
     def move(self, slot: int, row: int) -> None:
         """Take a pod to another node, where nothing has been measured of it."""
         self.renew(slot)
+        self.pods.table[Measure.PART :, :, slot] = 0.0
         self.pods.move(slot, row)
 
     def finish(self, slot: int) -> None:
@@ -291,10 +290,10 @@ class NodeEstimates:
             self.pods.refresh(Measure.TOP, held)
             self.pods.refresh(Measure.EXTRA, held)
 
-    def sample(self, used: Floats, dt: Floats, seen: Held = slice(None)) -> None:
+    def sample(self, used: Floats, dt: Floats, seen: Held = slice(None)) -> NDArray[np.bool_]:
         """Eqs 1 and 3 for all nodes: U per row and kind (NaN: none came), seconds per row or the same for all.
 
-        `seen` are the slots of the pods that were seen. What floors add to decayed estimates is for `guard` to say,
+        Returns where one came. `seen` are the slots of the pods that were seen. What floors add to decayed estimates is for `guard` to say,
         which comes after every sample with all young pods.
         """
         usable, keep, used = self._step(slice(None), used, dt)
@@ -304,7 +303,7 @@ class NodeEstimates:
         for residual, factor in zip(self.pods.cells[Measure.RESIDUAL], factors, strict=True):
             residual[seen] *= factor[homes]
         self.pods.refresh(Measure.RESIDUAL, self.pods.held)
-        self._attack(slice(None), usable, used)
+        return self._attack(slice(None), usable, used)
 
     def sample_rows(
         self,
@@ -314,17 +313,18 @@ class NodeEstimates:
         slots: NDArray[np.intp],
         at: NDArray[np.intp],
         seen: NDArray[np.bool_],
-    ) -> None:
+    ) -> NDArray[np.bool_]:
         """The same for some nodes, at a cost that follows their pods and not the cluster's.
 
         `slots` are all the pods on them, `at` the place in `rows` of each one's node and `seen` whether it was seen.
         """
         usable, keep, used = self._step(rows, used, dt)
-        residual = self.pods.cells[Measure.RESIDUAL]
-        residual[:, slots[seen]] *= keep[at[seen]].T
+        mine, homes = slots[seen], at[seen]
+        for residual, factor in zip(self.pods.cells[Measure.RESIDUAL], keep.T, strict=True):
+            residual[mine] *= factor[homes]
         for measure in (Measure.RESIDUAL, Measure.TOP, Measure.EXTRA):
             self.pods.refresh_rows(rows, measure, slots, at)
-        self._attack(rows, usable, used)
+        return self._attack(rows, usable, used)
 
     def recall(self, slots: NDArray[np.intp], uses: Floats, ages: Floats, used: Floats) -> None:
         """Restart, before a node's first sample: E0 = system + Σ [u + (1−a)^(age/tau0)·max(0, RR − u)].
@@ -369,8 +369,8 @@ class NodeEstimates:
         self.learned[rows] = learned + (1.0 - keep) * (used - learned)
         return usable, keep, used
 
-    def _attack(self, rows: slice | NDArray[np.intp], usable: NDArray[np.bool_], used: Floats) -> None:
-        """Eq. 3: fast attack, slow release."""
+    def _attack(self, rows: slice | NDArray[np.intp], usable: NDArray[np.bool_], used: Floats) -> NDArray[np.bool_]:
+        """Eq. 3: fast attack, slow release. Returns where U is another now."""
         learned = self.learned[rows]
         np.maximum(learned, used - self.pods.sums[rows, Measure.RESIDUAL], out=learned, where=usable)
         self.learned[rows], self.used[rows] = learned, used
@@ -378,12 +378,13 @@ class NodeEstimates:
             ended[rows] = np.where(usable, 0.0, ended[rows])
         self.primed[rows] |= usable
         self.exhausted[rows] &= ~usable
+        return usable
 
     def _weigh(self, slots: NDArray[np.intp]) -> Floats:
         """Set what the bounds of some pods decide; return by how much that changed, measure × kind × pod."""
         table, by = self.pods.table, np.empty((BOUNDED.stop - BOUNDED.start, len(self.tau0), len(slots)))
         for part in blocks(len(slots)):
-            cells = table.take(slots[part], axis=2)
+            cells = table[: Measure.PART].take(slots[part], axis=2)
             after = bounded(cells)
             table[BOUNDED][:, :, slots[part]] = after
             np.subtract(after, cells[BOUNDED], out=by[:, :, part])

@@ -27,6 +27,7 @@ from slackwater.estimation.risk import summed, unread_use
 from slackwater.estimation.staleness import Staleness
 from slackwater.estimation.vectorized import Measure, NodeEstimates
 from slackwater.ledger.claimcharge import driver_charges
+from slackwater.ledger.endedpods import note_parts
 from slackwater.ledger.learnedstate import Learned, LearnedRisk, collect, restore
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.podbounds import PodBounds
@@ -145,15 +146,16 @@ class SampleIntake:
         self._recall(slots, uses, used)
         rows: Held = slice(None)
         if some is None:
-            self._estimates.sample(used, dt, slots)
+            came = self._estimates.sample(used, dt, slots)
             pods, at = self._everybody()
         else:
             rows, pods, at = some.rows, some.pods, some.at
-            self._estimates.sample_rows(some.rows, used[rows], dt[rows], some.pods, at, some.seen)
+            came = self._estimates.sample_rows(some.rows, used[rows], dt[rows], some.pods, at, some.seen)
         self._learn(slots, uses)
         self.bounds.guard(pods, anew=some is None)
         covered = self._covered(pods, at, len(used[rows]), read)
         self._estimates.cover(rows, covered, driven[rows], np.isfinite(used[rows]))
+        note_parts(self._estimates, pods, at, slots, self._pods.drivers, came)
 
     def _everybody(self) -> tuple[Held, Slots]:
         """All slots to work on, and the row of each."""
@@ -246,9 +248,7 @@ class SampleIntake:
             used[rows] = values
         if self._declared:
             used[:, ~self._measured] = np.nan
-        missing = np.isnan(dt)
-        if missing.any():
-            used[missing] = np.nan
+        used[np.isnan(dt)] = np.nan
         return used, dt
 
     def _known_uses(self, slots: Slots, uses: Floats) -> tuple[Slots, Floats]:

@@ -156,3 +156,55 @@ def test_an_ended_pod_is_taken_off_once() -> None:
     measure(ledger, LATE, {"n": Sample(400.0, (1.0, 60.0))}, {"u3": (0.5, 14.5)})
     line = ledger.explain("n", 10 * LATE)["memory"]
     assert (line.stale, line.crowded) == (True, True)
+
+
+NAN = float("nan")
+
+
+def crowded_after(*rounds: tuple[float, dict[str, float]], ended: str = "a") -> bool:
+    """Whether a node of 64, 56 of them allowed, stays above it once samples have stopped and a pod has ended.
+
+    A round is the use of the node and of its two tasks of 4, as far as they are read.
+    """
+    ledger = Ledger()
+    ledger.upsert_node(NodeSpec("n", (16.0, 64.0), (16.0, 64.0)))
+    for uid in ("a", "b"):
+        ledger.put(PodClaim(uid, "n", (1.0, 4.0), (1.0, 4.0), Role.TASK, state=ClaimState.RUNNING, started=0.0))
+    for beat, (node, pods) in enumerate(rounds):
+        uses = {uid: (0.5, use) for uid, use in pods.items()}
+        measure(ledger, 5.0 * beat, {"n": Sample(5.0 * beat, (2.0, node))}, uses)
+    ledger.remove(ended)
+    line = ledger.explain("n", 10 * LATE)["memory"]
+    assert line.stale
+    assert (memory(ledger, 10 * LATE) < 0) == line.crowded
+    return line.crowded
+
+
+READ = (50.0, {"a": 30.0, "b": 10.0})
+
+
+def test_what_was_read_before_the_last_sample_is_no_part_of_it() -> None:
+    """Pods are no longer read, one shrinks, the other grows: nobody knows how much of the node's use has ended."""
+    assert crowded_after(READ, READ, (65.0, {}), (65.0, {}))
+
+
+def test_what_is_read_while_the_node_is_not_is_no_part_of_it() -> None:
+    """A pod that grows while its node's memory cannot be read takes with it what it used before, and no more."""
+    grown = (NAN, {"a": 30.0, "b": 60.0})
+    assert crowded_after((65.0, {"a": 2.0, "b": 60.0}), grown, grown)
+    assert not crowded_after((65.0, {"a": 2.0, "b": 60.0}), grown, grown, ended="b")
+
+
+def test_a_pod_that_the_last_sample_did_not_see_takes_nothing_with_it() -> None:
+    """Its containers had ended, which is told late: the node's use is that of others."""
+    assert crowded_after(READ, (65.0, {"b": 56.0}))
+    assert not crowded_after(READ, (65.0, {"b": 56.0}), ended="b")
+
+
+def test_a_pod_takes_what_its_request_did_not_cover_when_it_was_read() -> None:
+    """A pod that asks for less since has not left more uncovered: what it did not is that of others."""
+    ledger = outgrown()
+    ledger.put(PodClaim("u0", "n", (1.0, 5.0), (1.0, 5.0), Role.TASK, state=ClaimState.RUNNING, started=0.0))
+    ledger.remove("u0")
+    ledger.put(PodClaim("new", "n", (1.0, 10.0), (1.0, 10.0), Role.TASK))
+    assert ledger.explain("n", LATE)["memory"].estimate == pytest.approx(10 + 3 * 14.5 + 2)
