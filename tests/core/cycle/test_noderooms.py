@@ -98,6 +98,13 @@ def test_pods_that_are_taken_at_once_get_what_they_would_get_one_by_one(room: li
         assert [at_once.nodes(each) for each in shapes] == [one_by_one.nodes(each) for each in shapes]
 
 
+def test_nodes_known_by_their_sums_take_a_gang_whose_native_request_names_a_further_kind() -> None:
+    """Of that kind there is as much as one likes, and the round ends."""
+    lone = group("gang", size=1, held=3)
+    gang = App("gang", "team", 0.0, (replace(lone, native=Resources(cpu=1.0, memory=5.0)),), gang=True)
+    assert len(released(decide(snapshot(gang, on=queue(16))))) == 3
+
+
 def test_many_gangs_that_do_not_fit_take_no_longer_than_one() -> None:
     """A round packs the same pods once, and looks for further ways a few times only."""
     groups = (group("g", size=8, held=9, stage="a"), group("g", size=1, held=1, stage="b"))
