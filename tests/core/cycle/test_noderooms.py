@@ -14,6 +14,7 @@ from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.cycle import decide
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.snapshot import App, Snapshot
+from slackwater.resources import Resources
 from support.builders.nodes import node_table
 from support.builders.snapshots import group, queue, released, snapshot
 
