@@ -138,10 +138,15 @@ def flat(row: Mapping[str, object], prefix: str = "") -> dict[str, object]:
             made |= flat(value, f"{prefix}{name}.")
         elif isinstance(value, list):
             nested = any(isinstance(each, list | dict) for each in value)
-            made[prefix + name] = json.dumps(value, ensure_ascii=False) if nested else "; ".join(map(str, value))
+            made[prefix + name] = json.dumps(value, ensure_ascii=False) if nested else _joined(value)
         else:
             made[prefix + name] = value
     return made
+
+
+def _joined(values: Sequence[object]) -> str:
+    """Plain values in one cell; one that is not known is empty there, as in a cell of its own."""
+    return "; ".join("" if each is None else str(each) for each in values)
 
 
 def _columns(rows: Sequence[Mapping[str, object]]) -> list[str]:

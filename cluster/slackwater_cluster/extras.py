@@ -46,4 +46,5 @@ def part(extra: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if remedy(error.name or "") is None:
             raise
-        sys.exit(f"slackwater-{extra}: {error.name} is not installed; {command(extra)}")
+        package = (error.name or "").partition(".")[0]
+        sys.exit(f"slackwater-{extra}: {package} is not installed; {command(extra)}")

@@ -121,6 +121,13 @@ def test_sentences_in_one_cell_are_told_apart(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().out.splitlines() == ["notes", "one is skipped; two are"]
 
 
+@pytest.mark.parametrize(("output", "cell"), [(Format.CSV, "; 0.5; "), (Format.MARKDOWN, "| ; 0.5;  |")])
+def test_an_unknown_in_a_list_is_empty(output: Format, cell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """As in a cell of its own: "None" is no number to whoever reads it."""
+    assert data([{"used": [None, 0.5, float("nan")]}], output)
+    assert capsys.readouterr().out.splitlines()[-1] == cell
+
+
 @pytest.mark.parametrize(
     ("output", "printed"),
     [("json", '[{"wait": null}]'), ("yaml", "- wait: null"), ("csv", 'wait ""'), ("markdown", "| wait | | --- | |  |")],

@@ -92,7 +92,6 @@ class PodRecord(Record, frozen=True, gc=False, kw_only=True):
     created: float = 0.0
     scheduled: float = 0.0  # when PodScheduled became true
     unscheduled: str = ""  # reason of PodScheduled=False: SchedulingGated, Unschedulable, ...
-    begun: float = 0.0  # first start of an init container or sidecar; 0 also where it has none
     started: float = 0.0  # latest start of a main container that runs or ran
     finished: float = 0.0  # latest end of a container, once the phase is terminal
     deleted: float = 0.0  # deletionTimestamp: it is terminating, and charged until it is gone

@@ -76,7 +76,6 @@ def pod(wire: shapes.Pod, labels: Keep | None = None) -> PodRecord:
         created=_unix(meta.creation_timestamp),
         scheduled=_unix(placed.last_transition_time) if placed and not waiting else 0.0,
         unscheduled=sys.intern((placed.reason or "") if placed and waiting else ""),
-        begun=_begun(status) if status.init_container_statuses else 0.0,
         started=_started(status),
         finished=_finished(status) if phase in ("Succeeded", "Failed") else 0.0,
         deleted=_unix(meta.deletion_timestamp),
@@ -196,12 +195,6 @@ def _condition(conditions: Iterable[shapes.PodCondition] | None, kind: str) -> s
 def _started(status: shapes.PodStatus) -> float:
     """The latest start of a main container: a pod that restarted one is young again, which charges more, not less."""
     return max((_container_start(each) for each in status.container_statuses or ()), default=0.0)
-
-
-def _begun(status: shapes.PodStatus) -> float:
-    """The first start of an init container or sidecar: from then on the pod uses something."""
-    starts = [_container_start(each) for each in status.init_container_statuses or ()]
-    return min(filter(None, starts), default=0.0)
 
 
 def _container_start(status: shapes.ContainerStatus) -> float:

@@ -61,7 +61,7 @@ class Grounds:
         self._running, self._sizes = list(running), sizes
         self._made: dict[tuple[bytes, bool], Ground] = {}  # by nodes, and whether they are shared
         self._found: dict[tuple[TaskReach, str, Resources], Ground] = {}  # by tasks and driver
-        self._enough: dict[tuple[str, Resources], Mask] = {}  # see _large_enough
+        self._enough: dict[tuple[str, Resources], Mask] = {}  # see _holding
 
     def of(self, app: App) -> list[Ground]:
         """The grounds on which the app's drivers must leave room; one at the least."""
@@ -95,8 +95,9 @@ class Grounds:
             key, nodes, shared = b"", None, True
         else:
             its = self._large_enough(home, driver)
-            theirs = (self._large_enough(tasks.constraints, asked) for asked in tasks.requests)
-            shared = not its.any() or any((rows & its).any() for rows in theirs)
+            theirs = [self._holding(tasks.constraints, asked) for asked in tasks.requests]
+            # Tasks that no node could take go nowhere else, either: their driver is tested beside them, and refused.
+            shared = not its.any() or not any(map(np.any, theirs)) or any((rows & its).any() for rows in theirs)
             nodes = self._rows(tasks.constraints) if shared else its
             key = nodes.tobytes()
         if (key, shared) not in self._made:
@@ -157,12 +158,17 @@ class Grounds:
 
     def _large_enough(self, constraints: str, request: Resources) -> Mask:
         """The rows that could take such a pod if they were empty; all that it reaches where none could."""
+        found = self._holding(constraints, request)
+        return found if found.any() else self._rows(constraints)
+
+    def _holding(self, constraints: str, request: Resources) -> Mask:
+        """The rows that could take such a pod if they were empty."""
         key = (constraints, request)
         found = self._enough.get(key)
         if found is None:
             table, rows = self._snapshot.nodes, self._rows(constraints)
             fits = rows if table is None else rows & holding(table.total, request.demand(table.kinds))
-            found = self._enough[key] = fits if fits.any() else rows
+            found = self._enough[key] = fits
         return found
 
     def _rows(self, constraints: str) -> Mask:

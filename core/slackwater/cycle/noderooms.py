@@ -213,11 +213,11 @@ class NodeRooms:
         return rows
 
     def _fill(self, shape: int, row: int, most: int) -> int:
-        """Give pods of the shape their room on one node, as many as it holds; returns how many."""
+        """Give pods of the shape their room on one node, which holds one at least; returns how many got it."""
         left = [*self.room[row].tolist(), *self.native[row].tolist()]
         asked = [*self._amounts[shape], *self._natives[shape].tolist()]
         least = [*self._needed[shape].tolist(), *self._needed_native[shape].tolist()]
-        count = 0
+        left, count = list(map(sub, left, asked)), 1
         while count < most and all(map(ge, left, least)):
             left = list(map(sub, left, asked))
             count += 1

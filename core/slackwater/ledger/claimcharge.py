@@ -61,14 +61,6 @@ def weights(claim: PodClaim, use: Floats | None = None) -> tuple[Floats, Floats]
     return request, beside
 
 
-# max(use, D); of compressible kinds min(that, use × (1 + margin))
-def driver_charges(uses: Floats, declared: Floats, by_use: Floats) -> Floats:
-    """What drivers are charged, kind × driver. `by_use` is 1 + margin by kind, 0 where at least D is charged."""
-    full, beyond = np.maximum(uses, declared), by_use[:, None]
-    charges: Floats = np.where(beyond > 0, np.minimum(full, np.maximum(uses * beyond, 0.0)), full)
-    return charges
-
-
 @lru_cache(maxsize=8192)
 def _weighed(charged: Amounts, native: Amounts, driver: bool, managed: bool) -> tuple[Floats, Floats]:
     """The same before any use is known; shared by all pods of one size, so read-only."""

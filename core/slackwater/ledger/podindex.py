@@ -24,7 +24,6 @@ class PodIndex:
         self.slots: dict[str, int] = {}
         self._claims: list[PodClaim | None] = []
         self._started: Floats = np.full(64, np.nan)
-        self._begun: Floats = np.full(64, np.nan)
         self._apps: NDArray[np.intp] = np.zeros(64, np.intp)
         self._drivers: NDArray[np.bool_] = np.zeros(64, np.bool_)
         self._changed: NDArray[np.bool_] = np.zeros(64, np.bool_)
@@ -33,11 +32,6 @@ class PodIndex:
     def started(self) -> Floats:
         """Container start per slot, NaN before it."""
         return self._started[: len(self._claims)]
-
-    @property
-    def begun(self) -> Floats:
-        """Start of the first container of any kind per slot, init containers among them, NaN before it."""
-        return self._begun[: len(self._claims)]
 
     @property
     def apps(self) -> NDArray[np.intp]:
@@ -68,8 +62,7 @@ class PodIndex:
         self._reserve(slot + 1)
         self.slots[claim.uid] = slot
         self._claims[slot] = claim
-        self._started[slot] = started = np.nan if claim.started is None else claim.started
-        self._begun[slot] = started if claim.begun is None else claim.begun
+        self._started[slot] = np.nan if claim.started is None else claim.started
         self._apps[slot] = app
         self._drivers[slot] = claim.driver
         self._changed[slot] = True
@@ -78,7 +71,7 @@ class PodIndex:
         """Free a slot."""
         del self.slots[self[slot].uid]
         self._claims[slot] = None
-        self._started[slot] = self._begun[slot] = np.nan
+        self._started[slot] = np.nan
         self._apps[slot] = 0
         self._drivers[slot] = self._changed[slot] = False
 
@@ -86,18 +79,11 @@ class PodIndex:
         """The slot of each pod, −1 where it is not known."""
         return np.fromiter(map(self.slots.get, uids, repeat(-1)), np.intp, len(uids))
 
-    def mask(self, slots: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Which slots are among these; −1 is none."""
-        mask = np.zeros(len(self._claims), np.bool_)
-        mask[slots[slots >= 0]] = True
-        return mask
-
     def _reserve(self, size: int) -> None:
         if size <= len(self._claims):
             return
         self._claims.extend([None] * (size - len(self._claims)))
         self._started = grown(self._started, 0, size)
-        self._begun = grown(self._begun, 0, size)
         self._apps = grown(self._apps, 0, size)
         self._drivers = grown(self._drivers, 0, size)
         self._changed = grown(self._changed, 0, size)

@@ -26,7 +26,6 @@ from slackwater.estimation.podmatrix import NOWHERE
 from slackwater.estimation.risk import summed, unread_use
 from slackwater.estimation.staleness import Staleness
 from slackwater.estimation.vectorized import Measure, NodeEstimates
-from slackwater.ledger.claimcharge import driver_charges
 from slackwater.ledger.endedpods import note_parts
 from slackwater.ledger.learnedstate import Learned, LearnedRisk, collect, restore
 from slackwater.ledger.nodeindex import NodeIndex
@@ -53,8 +52,6 @@ class _SomeNodes(NamedTuple):
     pods: Slots  # the slots of their pods
     at: Slots  # … and the place of each
     seen: NDArray[np.bool_]  # … and whether the round has seen it
-    early: Slots  # pods of which only init containers ran
-    early_uses: Floats  # … and what they use, kind × pod
 
 
 class SampleIntake:
@@ -109,40 +106,25 @@ class SampleIntake:
         slots = self._pods.find(uids)
         slots, uses = _chosen(slots >= 0, slots, uses)
         # A container that did not run yet has used nothing: the series is of an earlier pod of the same name.
-        ran = self._started(slots)
-        early = self._early(slots[~ran], uses[:, ~ran])
-        slots, uses = self._known_uses(*_chosen(ran, slots, uses))
-        some = self._some_nodes(rows, np.concatenate([slots, self._pods.find(beside)]), *early)
+        slots, uses = self._known_uses(*_chosen(self._started(slots), slots, uses))
+        some = self._some_nodes(rows, np.concatenate([slots, self._pods.find(beside)]))
         slots, uses = _chosen(some.places[slots] >= 0, slots, uses)
         self._take(used, dt, slots, uses, some)
         self._promise(now, slots, uses)
 
-    def _some_nodes(self, rows: Slots, measured: Slots, early: Slots, early_uses: Floats) -> _SomeNodes:
+    def _some_nodes(self, rows: Slots, measured: Slots) -> _SomeNodes:
         """These rows and the pods on them: from here on all work follows those, whatever the size of the cluster."""
         place = np.full(len(self._nodes) + 1, -1, np.intp)
         place[rows + 1] = np.arange(len(rows))
         places = place[self._estimates.pods.homes]
         here = np.flatnonzero(places >= 0)
         at = places[here]
-        seen = self._pods.mask(measured)[here] & (self._pods.started[here] <= self.freshness.stamps[rows][at])
-        return _SomeNodes(rows, places, here, at, seen, early, early_uses)
-
-    def _early(self, slots: Slots, uses: Floats) -> tuple[Slots, Floats]:
-        """Those of which init containers ran, and their use; of drivers up to their charge. Nobody learns from it."""
-        uses = np.where(self._measured[:, None], uses, 0.0)
-        slots, uses = _chosen(self._started(slots, self._pods.begun), slots, uses)
-        slots, uses = _chosen(np.logical_and.reduce((uses >= 0) & (uses < np.inf), axis=0), slots, uses)
-        tasks, charge = ~self._pods.drivers[slots], self._estimates.pods.table[Measure.CHARGE].take(slots, axis=1)
-        self._estimates.uses[:, slots[tasks]] = uses[:, tasks]
-        self._pods.changed[slots] = True
-        return slots, np.where(tasks, uses, np.minimum(uses, charge))
+        seen = self._mask(measured)[here] & (self._pods.started[here] <= self.freshness.stamps[rows][at])
+        return _SomeNodes(rows, places, here, at, seen)
 
     def _take(self, used: Floats, dt: Floats, slots: Slots, uses: Floats, some: _SomeNodes | None = None) -> None:
         """Steps 2 to 6, for all nodes or for some; `used` and `dt` are of all, NaN where no sample came."""
-        read, theirs = slots, uses
-        if some is not None and some.early.size:
-            read, theirs = np.concatenate([slots, some.early]), np.concatenate([uses, some.early_uses], axis=1)
-        driven = self._without_drivers(used, read, theirs)
+        driven = self._without_drivers(used, slots, uses)
         self._recall(slots, uses, used)
         rows: Held = slice(None)
         if some is None:
@@ -153,7 +135,7 @@ class SampleIntake:
             came = self._estimates.sample_rows(some.rows, used[rows], dt[rows], some.pods, at, some.seen)
         self._learn(slots, uses)
         self.bounds.guard(pods, anew=some is None)
-        covered = self._covered(pods, at, len(used[rows]), read)
+        covered = self._covered(pods, at, len(used[rows]), slots)
         self._estimates.cover(rows, covered, driven[rows], np.isfinite(used[rows]))
         note_parts(self._estimates, pods, at, slots, self._pods.drivers, came)
 
@@ -277,10 +259,17 @@ class SampleIntake:
         driving = self._pods.drivers[slots]
         if driving.any():
             at, cells = slots[driving], self._estimates.pods.table
-            charge = driver_charges(uses[:, driving], cells[Measure.DECLARED].take(at, axis=1), self._by_use)
+            charge = self._charges(uses[:, driving], cells[Measure.DECLARED].take(at, axis=1))
             if (charge != cells[Measure.CHARGE].take(at, axis=1)).any():
                 cells[Measure.CHARGE][:, at] = charge
                 self._estimates.pods.refresh(Measure.CHARGE, self._estimates.pods.held)
+
+    # max(use, D); of compressible kinds min(that, use × (1 + margin))
+    def _charges(self, uses: Floats, declared: Floats) -> Floats:
+        """What drivers are charged, kind × driver."""
+        full, beyond = np.maximum(uses, declared), self._by_use[:, None]
+        charges: Floats = np.where(beyond > 0, np.minimum(full, np.maximum(uses * beyond, 0.0)), full)
+        return charges
 
     def _without_drivers(self, used: Floats, slots: Slots, uses: Floats) -> Floats:
         """Take the use of drivers, which are charged, out of U (in place), and return it.
@@ -332,10 +321,10 @@ class SampleIntake:
     def _covered(self, slots: Held, at: Slots, rows: int, measured: Slots) -> Floats:
         """How much of U requests cover, row × kind; `at` is the row of each slot, −1 where it has none.
 
-        A measured pod's request covers its use up to the most it is charged, also while only its init containers run;
-        one that only runs is taken to use that most. Drivers are not in U.
+        A measured pod's request covers its use up to the most it is charged; one that only runs is taken to use that
+        most. Drivers are not in U.
         """
-        cells, known = self._estimates.pods.table, self._pods.mask(measured)[slots]
+        cells, known = self._estimates.pods.table, self._mask(measured)[slots]
         running = ~known & self._started(slots)
         counted = ~self._pods.drivers[slots] & (known | running)
         covered = np.zeros((rows + 1, len(self._measured)))
@@ -358,10 +347,15 @@ class SampleIntake:
         ages: Floats = np.fmax(stamps - self._pods.started[slots], 0.0)  # NaN (not started) becomes 0
         return ages
 
-    def _started(self, slots: Held = slice(None), starts: Floats | None = None) -> NDArray[np.bool_]:
-        """Which containers had started when their node's newest sample was taken; those of main ones by default."""
+    def _started(self, slots: Held = slice(None)) -> NDArray[np.bool_]:
+        """Which containers had started when their node's newest sample was taken."""
         stamps = np.concatenate([[-np.inf], self.freshness.stamps])[self._estimates.pods.homes[slots]]
-        return (self._pods.started if starts is None else starts)[slots] <= stamps
+        return self._pods.started[slots] <= stamps
+
+    def _mask(self, slots: Slots) -> NDArray[np.bool_]:
+        mask = np.zeros(len(self._pods.apps), np.bool_)
+        mask[slots[slots >= 0]] = True
+        return mask
 
     def _learn(self, slots: Slots, uses: Floats) -> None:
         growing = self._running(slots, self._growth.learning(slots))

@@ -53,13 +53,11 @@ class PodClaim(NamedTuple):
     ceiling: Amounts = ()  # c from the sealed annotation; () means 1: the pod was not shrunk
     managed: bool = True  # False: somebody else's pod; its D is its N and it is not part of the pools
     guaranteed: bool = False  # the kernel kills it last: QoS class Guaranteed, or critical to its node
-    begun: float | None = None  # start of its first init container; None where it has none: it begins when it starts
 
     def running(self, since: float) -> PodClaim:
         """The same with a container that runs; `_replace` takes three times as long."""
-        uid, node, declared, native, role, app, _, _, ceiling, managed, last, begun = self
-        state = ClaimState.RUNNING
-        return PodClaim(uid, node, declared, native, role, app, state, since, ceiling, managed, last, begun)
+        uid, node, declared, native, role, app, _, _, ceiling, managed, last = self
+        return PodClaim(uid, node, declared, native, role, app, ClaimState.RUNNING, since, ceiling, managed, last)
 
     @property
     def driver(self) -> bool:

@@ -87,7 +87,6 @@ def claim(pod: PodRecord, kinds: Kinds, *, role: Role, app: str, managed: bool, 
         ceiling=ceilings(pod.annotations.get(names.SHRUNK, ""), kinds) if managed else (),
         managed=managed,
         guaranteed=pod.guaranteed,
-        begun=None if placed else pod.begun or None,
     )
 
 

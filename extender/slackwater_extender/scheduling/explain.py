@@ -139,8 +139,11 @@ def pod(
             return None
         found = case(cache, record)
         made = _about(cache, record, found)
-        if found.ours and not record.node and not record.done:
-            made["now"] = _now(cache, found)
+        waits = found.ours and not record.node and not record.done
+        usable, others = _reached(cache, record) if waits else ([], {})
+        now = _now(cache, found, usable, others) if waits else None
+    if now is not None:
+        made["now"] = now | _sizes(record.declared, usable)
     refused = waiting.get(record.uid)
     made["refused_since"] = refused.since if refused else None
     made["decisions"] = [asdict(each) for each in decisions.latest(namespace=namespace, pod=name, limit=SHOWN)]
@@ -170,17 +173,15 @@ def _about(cache: ClusterCache, record: PodRecord, found: PodContext) -> dict[st
     }
 
 
-def _now(cache: ClusterCache, found: PodContext) -> dict[str, Any]:
+def _now(
+    cache: ClusterCache, found: PodContext, usable: Sequence[NodeRecord], others: Mapping[str, int]
+) -> dict[str, Any]:
     """How the nodes that the pod can use look for it now, and what keeps it off the others."""
-    usable, others = _reached(cache, found.pod)
-    findings = examine(cache, found, usable) if usable else None
-    too_small = _too_small(cache, found.pod, usable)
+    findings = examine(cache, found, [each.name for each in usable]) if usable else None
     return {
         "fitting": findings.fitting if findings else 0,
         "nodes": len(usable),
         "out_of_reach": others,
-        "too_small": too_small,
-        "nearest": _nearest(cache, found.pod, usable) if too_small else "",
         "counts": findings.counts() if findings else {},
         "best": [
             {"node": each.name, "score": each.score, "room": named(cache.kinds, each.room)}
@@ -190,38 +191,43 @@ def _now(cache: ClusterCache, found: PodContext) -> dict[str, Any]:
     }
 
 
-def _reached(cache: ClusterCache, pod: PodRecord) -> tuple[list[str], dict[str, int]]:
+def _reached(cache: ClusterCache, pod: PodRecord) -> tuple[list[NodeRecord], dict[str, int]]:
     """The nodes that the pod's queue selects and the pod accepts; the others counted by what keeps it off them."""
     selector = cache.governance.queue_for(pod.namespace).node_selector
-    usable, others = [], Counter[str]()
-    for name, record in cache.nodes.items():
+    usable, others = list[NodeRecord](), Counter[str]()
+    for record in cache.nodes.values():
         why = obstacle(pod.constraints, record) if carries(record, selector.items()) else OUTSIDE
         if why:
             others[why] += 1
         else:
-            usable.append(name)
+            usable.append(record)
     return usable, dict(others.most_common())
 
 
-def _too_small(cache: ClusterCache, pod: PodRecord, usable: Sequence[str]) -> dict[str, float]:
+def _sizes(declared: Resources, usable: Sequence[NodeRecord]) -> dict[str, Any]:
+    """Whether usable nodes are too small for the pod also when they are empty. Records never change: no lock needed."""
+    most = _too_small(declared, usable)
+    apart = bool(most) and declared.fits(Resources(most))  # each kind is somewhere, all of them nowhere
+    return {"too_small": most, "nearest": nearest(declared, usable) if apart else ""}
+
+
+def _too_small(declared: Resources, usable: Sequence[NodeRecord]) -> dict[str, float]:
     """By kind, the most that any usable node offers; empty where one of them, emptied, could take the pod."""
-    offers = [cache.nodes[name].allocatable for name in usable]
-    if not offers or any(pod.declared.fits(each) for each in offers):
+    offers = [each.allocatable for each in usable]
+    if not offers or any(declared.fits(each) for each in offers):
         return {}
-    return {kind: max(each[kind] for each in offers) for kind in pod.declared}
+    return {kind: max(each[kind] for each in offers) for kind in declared}
 
 
-def _nearest(cache: ClusterCache, pod: PodRecord, usable: Sequence[str]) -> str:
+def nearest(declared: Resources, usable: Sequence[NodeRecord]) -> str:
     """The usable node, and what of it, that comes nearest to taking the pod when it is empty."""
-    lacks = {name: pod.declared.lacking(cache.nodes[name].allocatable) for name in usable}
 
-    def enough(name: str) -> float:
-        has = cache.nodes[name].allocatable
-        return min(has[kind] / pod.declared[kind] for kind in lacks[name])
+    def enough(node: NodeRecord) -> float:
+        return min(node.allocatable[kind] / amount for kind, amount in declared.items())
 
-    name = max(usable, key=enough)
-    has = cache.nodes[name].allocatable
-    return f"{name} with {describe(Resources({kind: has[kind] for kind in lacks[name]}))}"
+    best = max(usable, key=enough)
+    short = declared.lacking(best.allocatable)
+    return f"{best.name} with {describe(Resources({kind: best.allocatable[kind] for kind in short}))}"
 
 
 def sentence(record: PodRecord, found: PodContext, now: Mapping[str, Any] | None) -> str:

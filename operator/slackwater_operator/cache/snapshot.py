@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,6 @@ import numpy as np
 
 from slackwater.admission.awaitedpods import awaited
 from slackwater.cycle.appstarts.priorsize import without_impossible
-from slackwater.cycle.podline.retries import with_retries_in_turn
 from slackwater.cycle.snapshot import App, Order, PodGroup, Pool, Queue, Snapshot
 from slackwater.resources import Resources
 from slackwater_cluster.apps.size import HISTORY
@@ -67,7 +65,7 @@ class SnapshotBuilder:
             reach=self._reach(),
             foreign=self.cache.node_requests.foreign(table.names, table.kinds),
         )
-        return with_retries_in_turn(without_impossible(found, self._guessed()))
+        return without_impossible(found, self._guessed())
 
     def _guessed(self) -> set[str]:
         """Apps whose task size is known from earlier runs of their name alone."""
@@ -167,12 +165,7 @@ class SnapshotBuilder:
         groups = self._arrived(each)
         if not self.cache.refused and not self.cache.grown_in_vain and not len(self.cache.paused):
             return groups
-        known = (self._tried(group, each.pending.get(group.key, ())) for group in groups)
-        return tuple(map(self._marked, (part for group in known for part in self._parted(group, each.gang))))
-
-    def _tried(self, group: PodGroup, on_their_way: Sequence[str]) -> PodGroup:
-        tried = any(self.cache.paused.unbound(uid) for uid in (*group.held, *on_their_way))
-        return replace(group, tried=True) if tried else group
+        return tuple(map(self._marked, (part for group in groups for part in self._parted(group, each.gang))))
 
     def _parted(self, group: PodGroup, gang: bool) -> tuple[PodGroup, ...]:
         """The group, and apart from it what pauses: pods that were let go in vain.

@@ -144,7 +144,6 @@ class ReleaseLoop:
         began = perf_counter()
         self.turned.set()
         await self.upkeep.clear()  # a pod's own reservation would keep it from being released again
-        await self.upkeep.wake()
         released = await self.releaser.round()
         await self.gates.look(self.releaser.result, answered=self.releaser.rooms is not None)
         self._time_starts()

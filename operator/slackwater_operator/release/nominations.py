@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import structlog
@@ -43,46 +43,15 @@ class Nominations:
     writes: ReleaseWriter
     told: Callable[[PodRecord], None] = lambda _: None  # a pod was parked
     _after: int = 0
-    _awake: set[str] = field(default_factory=set)  # refused pods that have room again, and were not looked at since
-    _looks: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
         writes = self.writes
         self.cache, self.places, self.writer = writes.cache, writes.places, writes.writer
         self.metrics, self.clock = writes.metrics, writes.clock
 
-    async def wake(self) -> None:
-        """Before a round: refused pods for which there is room again get it, if none of higher priority is held.
-
-        Nobody keeps room for them, and the round would give it to held pods of whatever priority.
-        """
-        on_their_way = (self.cache.index.pod(uid) for uid, _ in self.cache.in_flight.all())
-        refused = any(pod is not None and pod.unscheduled == UNSCHEDULABLE for pod in on_their_way)
-        if not refused or self._looks.locked():
-            return
-        async with self._looks:
-            self._awake |= await self._woken()
-            going = [each for each in self._going() if each[0].uid in self._awake] if self._awake else []
-            self._awake -= {pod.uid for pod, _ in going}
-            await self._move(going)
-
-    def _going(self) -> list[tuple[PodRecord, InFlight]]:
-        """Releases under way that no held pod is to go before."""
-        self.cache.views.refresh()
-        waiting = (each.priority for each in self.cache.views.values() if each.counts.held or each.counts.parked)
-        least = max(waiting, default=-math.inf)
-        found = ((self.cache.index.pod(uid), way) for uid, way in self.cache.in_flight.all() if not way.stranded)
-        ours = [(pod, way) for pod, way in found if pod is not None and self._ours(pod)]
-        return [(pod, way) for pod, way in ours if pod.priority >= least and _refused(way) < MOST_NODES]
-
     async def run(self) -> None:
         """Look once at every release under way."""
-        async with self._looks:
-            await self._look()
-
-    async def _look(self) -> None:
-        woken = self._awake | await self._woken()
-        self._awake = set()
+        woken = await self._woken()
         late: list[tuple[PodRecord, InFlight]] = []
         stuck: list[tuple[PodRecord, InFlight]] = []
         for uid, on_its_way in self.cache.in_flight.all():
@@ -166,12 +135,12 @@ class Nominations:
         due = on_its_way.tried + self._terms(pod).unschedulable_seconds
         return on_its_way.seen and not on_its_way.growth and pod.unscheduled == UNSCHEDULABLE and self.clock() >= due
 
-    async def _woken(self) -> set[str]:
+    async def _woken(self) -> Collection[str]:
         """Refused pods for which the extender has room now."""
         try:
             self._after, uids = await self.places.wakeups(self._after)
         except Unavailable:
-            return set()
+            return ()
         return set(uids)
 
     async def _park(self, releases: Sequence[tuple[PodRecord, InFlight]], crowded_out: Collection[str] = ()) -> None:

@@ -124,6 +124,11 @@ class Scheduler:
                 return False
         return True
 
+    def crowded(self, node: int, request: Request) -> bool:
+        """Whether the node has too little left for the request and enough when it is empty: it may be reserved."""
+        has, least = self.world.capacity[node], request.needed
+        return not self.fits(node, request) and all(has[kind] >= least[kind] for kind in self.kinds)
+
     def accepts(self, node: int, request: Request) -> bool:
         """Whether the request takes this node: it fits, and it is near enough or has waited long enough."""
         if not self.fits(node, request):

@@ -233,7 +233,7 @@ def _stuck(outcome: Outcome) -> str:
         return ""
     drivers = outcome.peak_drivers
     holders = count(drivers, "driver holds", "drivers hold") if drivers else "what is running holds"
-    return f" Deadlock at {outcome.stalled_at:,.0f} s: {holders} what tasks wait for; what never ended is not drawn."
+    return f" Deadlock at {outcome.stalled_at:,.0f} s: {holders} what tasks wait for."
 
 
 def efficiencies(outcome: Outcome) -> Iterator[Figure]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater_simulator.results.metrics import requests, since
-from slackwater_simulator.results.outcome import Outcome
+from slackwater_simulator.results.outcome import Outcome, holding
 from slackwater_simulator.results.status import DONE, DRIVER
 from slackwater_simulator.workload.workload import Job, Usage
 
@@ -45,8 +45,8 @@ def mean_level(begin: Floats, end: Floats, weight: Floats, borders: Floats) -> F
 
 def requested(outcome: Outcome, kind: int, borders: Floats) -> Floats:
     """What containers reserved of one kind, over time."""
-    rows = outcome.containers
-    return mean_level(since(outcome, rows, kind), rows.released, requests(outcome)[:, kind], borders)
+    rows = holding(outcome)
+    return mean_level(since(outcome, rows, kind), rows.released, requests(outcome, rows)[:, kind], borders)
 
 
 def waiting(outcome: Outcome, borders: Floats) -> Floats:
@@ -66,7 +66,7 @@ def running(outcome: Outcome, borders: Floats) -> Floats:
 
 def held(outcome: Outcome, drivers: bool, borders: Floats) -> Floats:
     """Containers of drivers, or of tasks, that hold resources."""
-    rows = outcome.containers
+    rows = holding(outcome)
     chosen = (rows.stage == DRIVER) == drivers
     return mean_level(rows.allocated[chosen], rows.released[chosen], np.ones(int(chosen.sum())), borders)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from heapq import heappop, heappush
 
 import numpy as np
@@ -12,8 +13,9 @@ from slackwater_simulator.charts.gantt import Bar, Track, gantt
 from slackwater_simulator.charts.heat import strips
 from slackwater_simulator.charts.svg import Floats
 from slackwater_simulator.results.metrics import requests, since
-from slackwater_simulator.results.outcome import Outcome
-from slackwater_simulator.results.status import DONE, DRIVER
+from slackwater_simulator.results.outcome import Containers, Outcome, holding
+from slackwater_simulator.results.status import ALIVE, DONE, DRIVER
+from slackwater_simulator.workload.workload import Job
 
 # Beyond these a bar is too thin to see and the page too heavy to open.
 MOST_BARS, MOST_LANES = 2500, 220
@@ -25,12 +27,12 @@ MOST_BANDS, COLUMNS = 40, 160
 
 def drawable(outcome: Outcome) -> bool:
     """Whether every container can have a bar of its own."""
-    return len(outcome.containers.job) <= MOST_BARS and sum(pack(outcome)[1]) <= MOST_LANES
+    return len(holding(outcome).job) <= MOST_BARS and sum(pack(outcome)[1]) <= MOST_LANES
 
 
 def pack(outcome: Outcome) -> tuple[NDArray[np.int64], list[int]]:
     """The first free lane for every container, so that none overlap, and how many lanes each node needs."""
-    rows = outcome.containers
+    rows = holding(outcome)
     lane = np.zeros(len(rows.job), dtype=np.int64)
     needed = []
     for node in range(len(outcome.cluster)):
@@ -58,9 +60,10 @@ def _fill(lane: NDArray[np.int64], ordered: NDArray[np.int64], begin: Floats, en
 def bars(outcome: Outcome, end: float) -> Markup:
     """Every container as a bar in the lanes of its node; nodes that never ran anything are left out."""
     lane, needed = pack(outcome)
+    rows = holding(outcome)
     drawn: list[list[Bar]] = [[] for _ in needed]
     for row, at in enumerate(lane.tolist()):
-        drawn[int(outcome.containers.node[row])].append(_bar(outcome, row, at * LANE))
+        drawn[int(rows.node[row])].append(_bar(outcome.workload.jobs, rows, row, at * LANE))
     tracks = [
         Track(outcome.cluster.nodes[node].name, max(lanes * LANE, LOWEST), drawn[node])
         for node, lanes in enumerate(needed)
@@ -69,13 +72,12 @@ def bars(outcome: Outcome, end: float) -> Markup:
     return gantt(f"Containers on nodes under {outcome.policy}", tracks, end)
 
 
-def _bar(outcome: Outcome, row: int, top: float) -> Bar:
-    rows, jobs = outcome.containers, outcome.workload.jobs
+def _bar(jobs: Sequence[Job], rows: Containers, row: int, top: float) -> Bar:
     job, stage = int(rows.job[row]), int(rows.stage[row])
     begin, end = float(rows.allocated[row]), float(rows.released[row])
     name = "driver" if stage == DRIVER else f"{jobs[job].stages[stage].name} {int(rows.task[row]) + 1}"
     colour = "driver" if stage == DRIVER else f"j{job % COLOURS}"
-    failed = "" if rows.status[row] == DONE else " failed"
+    failed = "" if rows.status[row] in {DONE, ALIVE} else " failed"
     words = f"{jobs[job].id}, {name}: {begin:,.1f}–{end:,.1f} s"
     return Bar(f"bar {colour}{failed}", begin, end, words, top, LANE - 1)
 
@@ -89,12 +91,12 @@ def heat(outcome: Outcome, end: float) -> Markup:
 
 def occupancy(outcome: Outcome, end: float) -> Floats:
     """Reserved share of CPU: a row per band of nodes, a column per time bin."""
-    rows, nodes = outcome.containers, outcome.cluster.nodes
+    rows, nodes = holding(outcome), outcome.cluster.nodes
     bands = min(MOST_BANDS, len(nodes))
     band_of = np.arange(len(nodes)) * bands // len(nodes)
     capacity = np.bincount(band_of, weights=[node.capacity[0] for node in nodes], minlength=bands)
     width = end / COLUMNS
-    cores = requests(outcome)[:, 0] if len(rows.job) else np.zeros(0)
+    cores = requests(outcome, rows)[:, 0] if len(rows.job) else np.zeros(0)
     area = _overlap(band_of[rows.node], since(outcome, rows, 0) / width, rows.released / width, cores, bands)
     return area / np.maximum(capacity, 1e-12)[:, None]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater_simulator.results.outcome import Containers, Outcome
+from slackwater_simulator.results.outcome import Containers, Outcome, holding
 from slackwater_simulator.results.status import DONE, DRIVER, FINISHED, REFUSED
 
 if TYPE_CHECKING:
@@ -137,9 +137,7 @@ def requests(outcome: Outcome, rows: Containers | None = None) -> NDArray[np.flo
 def _allocated(outcome: Outcome) -> tuple[float, ...]:
     """Reserved resource-seconds over the cluster's, per kind; what a standstill holds counts up to its moment."""
     span = outcome.jobs.span(outcome.stalled_at)
-    area = _area(outcome, outcome.containers)
-    if outcome.held is not None:
-        area += _area(outcome, outcome.held)
+    area = _area(outcome, holding(outcome))
     return tuple(
         float(area[k] / (span * total)) if total > 0 and span > 0 else float("nan")
         for k, total in enumerate(outcome.cluster.total)
@@ -150,11 +148,8 @@ def _area(outcome: Outcome, rows: Containers) -> NDArray[np.float64]:
     """Resource-seconds that containers reserved, per kind."""
     if not len(rows.job):
         return np.zeros(len(outcome.cluster.kinds))
-    until = np.fmin(rows.released, outcome.stalled_at)
     asked = requests(outcome, rows)
-    return np.array(
-        [np.maximum(until - since(outcome, rows, kind), 0.0) @ asked[:, kind] for kind in range(asked.shape[1])]
-    )
+    return np.array([(rows.released - since(outcome, rows, kind)) @ asked[:, kind] for kind in range(asked.shape[1])])
 
 
 def since(outcome: Outcome, rows: Containers, kind: int) -> NDArray[np.float64]:

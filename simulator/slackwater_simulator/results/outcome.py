@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -104,6 +104,24 @@ class Outcome:
     holds: tuple[Hold, ...] = ()  # in the order of time; empty where nobody asked for reasons
     one_at_a_time: bool = False  # a node runs one container: others wait there with their memory and without its cores
     refusals: Mapping[int, str] = field(default_factory=dict)  # by row in Jobs: why it was refused
+
+
+def whole(outcome: Outcome) -> Outcome:
+    """The outcome with the containers that never ended among the others: stuck drivers hold their cores too."""
+    if outcome.held is None:
+        return outcome
+    both = {
+        column.name: np.concatenate((getattr(outcome.containers, column.name), getattr(outcome.held, column.name)))
+        for column in fields(Containers)
+    }
+    return replace(outcome, containers=Containers(**both), held=None)
+
+
+def holding(outcome: Outcome) -> Containers:
+    """Every container with the time for which it held something; what a standstill holds, up to its moment."""
+    rows = whole(outcome).containers
+    until = np.fmin(rows.released, outcome.stalled_at)
+    return replace(rows, start=np.fmin(rows.start, until), released=until)
 
 
 @dataclass(slots=True)

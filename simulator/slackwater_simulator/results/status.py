@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+ALIVE = -1  # a container that has not ended
 # How a container ended.
 DONE, CRASHED, LOST, KILLED = 0, 1, 2, 3
 CONTAINER_ENDS = ("done", "crashed", "lost", "killed")

@@ -42,20 +42,6 @@ def test_age_counts_from_the_latest_container_start() -> None:
     assert record.started - record.created == 30
 
 
-def test_a_pod_begins_with_its_first_init_container() -> None:
-    """It has not started yet, but uses something; later ones and sidecars do not make it begin anew."""
-    states = [
-        {"name": "a", "state": {"terminated": {"startedAt": "2026-01-01T00:00:10Z"}}},
-        {"name": "b", "state": {"running": {"startedAt": "2026-01-01T00:00:30Z"}}},
-        {"name": "c", "state": {"waiting": {}}},
-    ]
-    made = {"creationTimestamp": "2026-01-01T00:00:00Z"}
-    record = trimmed(objects.pod(status={"initContainerStatuses": states}, meta=made))
-    assert (record.begun - record.created, record.started) == (10, 0)
-    waits = trimmed(objects.pod(status={"initContainerStatuses": states[2:]}, meta=made))
-    assert (waits.begun, waits.started) == (0, 0)
-
-
 def test_a_pod_whose_containers_wait_has_not_started() -> None:
     """Bound is not running: an image pull takes its time."""
     record = trimmed(objects.pod(node="n1", status={"containerStatuses": [{"name": "a", "state": {"waiting": {}}}]}))

@@ -103,6 +103,12 @@ def test_a_driver_whose_tasks_are_too_large_for_its_nodes_needs_room_for_itself_
     assert len(decide(world(*apart)).started) == 8
 
 
+def test_a_driver_whose_tasks_no_node_could_take_does_not_start_on_nodes_of_its_own() -> None:
+    """Tasks of 16 cores reach plain nodes of 8 only: the driver of 16 would hold a tainted one for nothing."""
+    decided = decide(world(app(0, driver="any", tasks="", size=16, task=16)))
+    assert (decided.started, decided.verdicts["app-0"].reason) == ((), WaitReason.INFEASIBLE)
+
+
 def test_drivers_of_one_round_count_against_each_other_on_every_ground_they_may_land_on() -> None:
     """Ten tolerant drivers are let in first; they might all land on the plain nodes, so plain ones wait."""
     apps = [app(number, driver="any") for number in range(10)] + [app(20)]

@@ -14,6 +14,7 @@ from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.cycle import decide
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.snapshot import App, Snapshot
+from slackwater.resources import Resources
 from support.builders.nodes import node_table
 from support.builders.snapshots import group, queue, released, snapshot
 
@@ -96,6 +97,13 @@ def test_pods_that_are_taken_at_once_get_what_they_would_get_one_by_one(room: li
         assert at_once.room.tobytes() == one_by_one.room.tobytes()
         assert at_once.native.tobytes() == one_by_one.native.tobytes()
         assert [at_once.nodes(each) for each in shapes] == [one_by_one.nodes(each) for each in shapes]
+
+
+def test_nodes_known_by_their_sums_take_a_gang_whose_native_request_names_a_further_kind() -> None:
+    """Of that kind there is as much as one likes, and the round ends."""
+    lone = group("gang", size=1, held=3)
+    gang = App("gang", "team", 0.0, (replace(lone, native=Resources(cpu=1.0, memory=5.0)),), gang=True)
+    assert len(released(decide(snapshot(gang, on=queue(16))))) == 3
 
 
 def test_many_gangs_that_do_not_fit_take_no_longer_than_one() -> None:

@@ -19,16 +19,6 @@ def test_only_pods_that_passed_our_policy_declare(managed: bool, cpu: float) -> 
     assert made.declared[0] == cpu
 
 
-@pytest.mark.parametrize("begun", [0.0, 20.0], ids=["no init container", "init container"])
-def test_a_pod_that_is_on_its_way_has_not_begun(begun: float) -> None:
-    """On its node it begins with its first init container, without one when it starts."""
-    pod = msgspec.structs.replace(POD, begun=begun, started=30.0)
-    made = claim(pod, KINDS, role=Role.TASK, app="", managed=True)
-    assert (made.begun, made.started) == (begun or None, 30.0)
-    placed = claim(msgspec.structs.replace(pod, node=""), KINDS, role=Role.TASK, app="", managed=True, node="b")
-    assert (placed.begun, placed.started) == (None, None)
-
-
 @pytest.mark.parametrize("created", [0.0, 1_767_225_600.0], ids=["not told", "told"])
 def test_a_node_tells_when_it_was_made(created: float) -> None:
     """What was measured before is another machine's use; where it is not told, everything is believed."""

@@ -159,49 +159,6 @@ def test_many_apps_that_never_run_stand_behind_the_others_once_each_was_tried() 
     assert world.running("team") == 20
 
 
-def longest_wait(world: TwoTenants, operator: Operator, seconds: int) -> float:
-    """Of one new pod of the other tenant each third second: how long the longest waited for its node."""
-    waiting, longest = dict[str, float](), 0.0
-    for second in range(seconds):
-        if second % 3 == 0 and second < seconds - 30:
-            waiting[world.create(f"g{world.now:.0f}", app=f"g{world.now:.0f}").uid] = world.now
-        play(world, operator, 1)
-        bound = [uid for uid in waiting if world.pods[uid].node]
-        longest = max([longest, *(world.now - waiting.pop(uid) for uid in bound)])
-    assert not waiting
-    return longest
-
-
-@pytest.mark.parametrize("role", ["task", "driver"])
-def test_many_apps_that_never_run_leave_others_places_of_the_window(role: str) -> None:
-    """40 apps of one pod each and a window of 8: each was tried once, their pauses end, and others go at once."""
-    world = two_tenants(1000)
-    world.cache.window = 8
-    for number in range(40):
-        world.create(f"b{number}", namespace=BROKEN, app=f"b{number}", role=role)
-    operator = world.operator()
-    play(world, operator, 100)
-    assert longest_wait(world, operator, 90) <= 3
-
-
-def test_each_of_many_apps_that_never_ran_is_tried_again_in_bounded_time() -> None:
-    """They are alone, and what kept them out is gone: two of eight places are theirs at a time."""
-    world = two_tenants(1000)
-    world.cache.window = 8
-    pods = [world.create(f"b{number}", namespace=BROKEN, app=f"b{number}") for number in range(10)]
-    for pod in pods:
-        world.cache.pause(pod.uid, world.now, Vain.UNBOUND)
-    operator, most = world.operator(), 0
-    world.now += 5
-    for _ in range(10 * 20 // 2):
-        play(world, operator, 1)
-        most = max(most, len(world.cache.in_flight))
-        if all(world.cache.paused.times(pod.uid) == 2 for pod in pods):
-            break
-    assert most == 2
-    assert all(world.cache.paused.times(pod.uid) >= 2 for pod in pods)
-
-
 def test_a_broken_pod_does_not_keep_its_likes() -> None:
     """One index of a Job has no volume; as many of the others go as run already, and one: 1, then 2, 4, 8."""
     world = two_tenants(400)

@@ -283,24 +283,6 @@ def test_a_refused_pod_is_named_another_node_as_soon_as_the_extender_tells_of_ro
     assert world.pods[pod.uid].nominated == "b"
 
 
-@pytest.mark.parametrize(("held", "first"), [(0, "t"), (100, "t"), (200, "late")])
-def test_a_refused_pod_gets_room_that_comes_before_held_ones_of_no_higher_priority(held: int, first: str) -> None:
-    """World 2220725: the round gave it to a pod of lower priority, and the refused one was held again."""
-    world = enforcing(node("a", cpu=2))
-    pod = world.create("t", cpu=2, app="etl", priority=100)
-    operator = world.operator()
-    operator.step()
-    thief = world.create("thief", cpu=2, namespace="kube-system", gates=(), scheduler="default-scheduler")
-    world.change(thief.uid, node="a", phase="Running")
-    world.schedule()
-    world.create("late", cpu=2, app="other", priority=held)
-    world.add_nodes(node("b", cpu=2))
-    world.woken = [pod.uid]
-    operator.step()
-    world.schedule()
-    assert [each.name for each in world.pods.values() if each.node == "b"] == [first]
-
-
 def test_a_stuck_pod_is_not_moved_to_nodes_of_other_queues() -> None:
     """Somebody took the nodes of its queue: it is held again, not sent where it may not go, nor left to search."""
     world = enforcing(node("own-1", cpu=4, pool="q"), node("own-2", cpu=4, pool="q"), node("other", cpu=16))

@@ -21,7 +21,8 @@ from slackwater_simulator.reports import causes, levels, nodes
 from slackwater_simulator.reports.page import prepare_file, render, write
 from slackwater_simulator.reports.rows import described, row
 from slackwater_simulator.reports.table import notes, percent, seconds, table
-from slackwater_simulator.results.outcome import Series
+from slackwater_simulator.results.metrics import measure
+from slackwater_simulator.results.outcome import Outcome, Series, whole
 from slackwater_simulator.results.status import CRASHED
 from support.builders.outcomes import outcome
 from support.symbols import symbols
@@ -258,10 +259,38 @@ def test_same_outcomes_same_bytes() -> None:
 
 
 def test_deadlock_is_shouted() -> None:
-    """A card says so, and the drawing explains what is missing."""
+    """A card says so, and the drawing says when and who holds what."""
     text = render([outcome([(1, 0, 0.0, 5.0)], deadlock=True)])
     assert '<span class="bad">deadlock</span>' in text
     assert "Deadlock at 9 s" in text
+
+
+@pytest.fixture(scope="module")
+def standstill() -> Outcome:
+    """One core for the first three seconds, and another for ever from the third on; nothing moves after the ninth."""
+    held = outcome([(0, 1, 3.0, np.inf)], ends=[-1]).containers
+    return replace(outcome([(0, 0, 0.0, 3.0)], deadlock=True), held=held)
+
+
+def test_figures_and_table_agree_on_what_a_standstill_holds(standstill: Outcome) -> None:
+    """Nine core-seconds of 72."""
+    borders = np.array([0.0, 3.0, 9.0])
+    assert measure(standstill).allocated[0] == pytest.approx(0.125)
+    assert levels.requested(standstill, 0, borders).tolist() == [1.0, 1.0]
+    assert levels.held(standstill, False, borders).tolist() == [1.0, 1.0]
+    assert nodes.occupancy(standstill, 9.0).mean() == pytest.approx(0.125)
+
+
+def test_what_a_standstill_holds_is_counted_once(standstill: Outcome) -> None:
+    """Also where it already is among the others."""
+    assert measure(whole(standstill)).allocated == measure(standstill).allocated
+
+
+def test_what_a_standstill_holds_is_drawn_up_to_its_moment(standstill: Outcome) -> None:
+    """A bar as of any container, and it has not failed."""
+    text = str(nodes.bars(standstill, 9.0))
+    assert "3.0–9.0 s" in text
+    assert "failed" not in text
 
 
 def test_outcome_without_any_container_still_gives_a_page() -> None:

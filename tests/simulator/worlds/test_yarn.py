@@ -216,6 +216,23 @@ def test_a_large_request_reserves_a_node(policy: str, options: dict[str, Any], l
     assert low < outcome.jobs.start[0] < high
 
 
+@pytest.mark.parametrize("large", [(1.0, 2 * GIBI, 2.0), (1.0, 12 * GIBI, 0.0)], ids=["gpu", "memory"])
+@pytest.mark.parametrize(
+    "policy", ["capacity", "capacity?calculator=dominant", "fair?reservable_nodes=1&reservation_multiple=1"]
+)
+def test_no_task_reserves_a_node_that_is_too_small_for_it(policy: str, large: tuple[float, ...]) -> None:
+    """Tasks for which one node alone is large enough wait for that one, and the others serve who fits them."""
+    kinds = ("cpu", "memory", "gpu")
+    small = tuple(Node(f"small{number}", (8.0, 8 * GIBI, 0.0)) for number in range(2))
+    cluster = Cluster("mixed", (*small, Node("large", (8.0, 16 * GIBI, 3.0))), kinds)
+    waits = job("waits", stage("map", 4, 100.0, large), driver=None)
+    plain = job("plain", stage("map", 4, 10.0, (1.0, GIBI, 0.0)), submit=20.0, driver=None)
+    outcome = run(Workload("mixed", (waits, plain), kinds), cluster, policy, world="yarn")
+    rows = outcome.containers
+    assert set(rows.node[rows.job == 0].tolist()) == {2}
+    assert outcome.jobs.end[1] < 60.0
+
+
 def test_a_failed_node_takes_its_tasks_along_and_returns_empty() -> None:
     """Lost tasks run again elsewhere; the job still ends."""
     outcome = play(workload(maps("j", 8, 20.0)), outages=(("node1", 10.0, 60.0),), first_beats=(0.0, 0.5))

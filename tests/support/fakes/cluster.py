@@ -138,7 +138,6 @@ class Operator:
 
     async def _step(self) -> int:
         await self.upkeep.clear()
-        await self.upkeep.wake()
         released = await self.releaser.round()
         await self.releaser.writes.drain()
         await self.upkeep.run()

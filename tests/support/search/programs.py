@@ -273,7 +273,6 @@ class OperatorProgram(Watcher):
 
     async def _step(self) -> int:
         await self.upkeep.clear()
-        await self.upkeep.wake()
         released = await self.releaser.round()
         self.cache.governing.status["SlackPolicy", "default"] = {"openGate": self.cluster.gate_open}
         await self.gates.look(self.releaser.result, answered=self.releaser.rooms is not None)

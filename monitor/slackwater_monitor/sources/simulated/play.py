@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,23 +12,12 @@ from slackwater_monitor.sources.simulated.pods import Pods
 from slackwater_monitor.sources.simulated.usage import Wants
 from slackwater_monitor.sources.views import Node, Pool, Side
 from slackwater_simulator.results.metrics import requests, small_jobs
-from slackwater_simulator.results.outcome import Containers, Hold, Outcome
+from slackwater_simulator.results.outcome import Hold, Outcome, whole
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 KINDS = ("cpu", "memory")
 OURS = "slackwater"
-
-
-def whole(outcome: Outcome) -> Outcome:
-    """The outcome with the containers that never ended among the others: stuck drivers hold their cores too."""
-    if outcome.held is None:
-        return outcome
-    both = {
-        column.name: np.concatenate((getattr(outcome.containers, column.name), getattr(outcome.held, column.name)))
-        for column in fields(Containers)
-    }
-    return replace(outcome, containers=Containers(**both))
 
 
 class Play:

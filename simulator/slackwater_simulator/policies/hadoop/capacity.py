@@ -187,6 +187,6 @@ class Capacity(Scheduler):
                 level = self.level
                 self.world.allocate(request, node)
                 return level
-            if self.reserve and not self.fits(node, request) and self.reservations.make(node, request):
+            if self.reserve and self.crowded(node, request) and self.reservations.make(node, request):
                 return None
         return None

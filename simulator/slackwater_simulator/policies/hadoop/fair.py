@@ -242,7 +242,7 @@ class Fair(Scheduler):
             elif self.accepts(node, request):
                 self.world.allocate(request, node)
                 return request
-            elif self._reservable(app, queue, request) and not self.fits(node, request):
+            elif self._reservable(app, queue, request) and self.crowded(node, request):
                 self.reservations.make(node, request)
                 return None
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from slackwater_simulator.results.status import DRIVER, UNFINISHED
+from slackwater_simulator.results.status import ALIVE, DRIVER, UNFINISHED
 from slackwater_simulator.worlds.fit import needed
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Container:
         self.start = NAN
         self.end = NAN
         self.launched = False
-        self.status = -1  # still alive
+        self.status = ALIVE
         self.slot = -1  # row in the usage model
 
 
