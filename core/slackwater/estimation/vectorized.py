@@ -293,8 +293,8 @@ class NodeEstimates:
     def sample(self, used: Floats, dt: Floats, seen: Held = slice(None)) -> NDArray[np.bool_]:
         """Eqs 1 and 3 for all nodes: U per row and kind (NaN: none came), seconds per row or the same for all.
 
-        Returns where one came. `seen` are the slots of the pods that were seen. What floors add to decayed estimates is for `guard` to say,
-        which comes after every sample with all young pods.
+        `seen` are the slots of the pods that were seen. What floors add to decayed estimates is for `guard` to say,
+        which comes after every sample with all young pods. Returns where U came.
         """
         usable, keep, used = self._step(slice(None), used, dt)
         factors = np.ones((len(self.tau0), self.pods.rows + 1))  # pods that are nowhere do not decay

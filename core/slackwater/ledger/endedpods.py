@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from slackwater.ledger.sampling import SampleIntake
 
-    Floats = NDArray[np.float64]
     Slots = NDArray[np.intp]
     Held = Slots | slice
 
@@ -40,8 +39,8 @@ def note_parts(
 
 
 def _sampled(pods: Held, at: Slots, rows: NDArray[np.bool_]) -> Held:
-    """Those pods whose row is among these."""
-    if rows.all() and at.min(initial=0) >= 0:
+    """Those pods whose row is among these. Pods that are nowhere may be with them: `move` clears what they have."""
+    if rows.all():
         return pods
     here = np.concatenate([[False], rows])[at + 1]
     return np.flatnonzero(here) if isinstance(pods, slice) else pods[here]
