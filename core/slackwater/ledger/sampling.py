@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from slackwater.estimation.attribution import attribute
 from slackwater.estimation.growth import Growth
 from slackwater.estimation.margins import COMPRESSIBLE
 from slackwater.estimation.peaks import Peaks
@@ -26,7 +27,6 @@ from slackwater.estimation.podmatrix import NOWHERE
 from slackwater.estimation.risk import summed, unread_use
 from slackwater.estimation.staleness import Staleness
 from slackwater.estimation.vectorized import Measure, NodeEstimates
-from slackwater.ledger.endedpods import note_parts
 from slackwater.ledger.learnedstate import Learned, LearnedRisk, collect, restore
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.podbounds import PodBounds
@@ -137,7 +137,7 @@ class SampleIntake:
         self.bounds.guard(pods, anew=some is None)
         covered = self._covered(pods, at, len(used[rows]), slots)
         self._estimates.cover(rows, covered, driven[rows], np.isfinite(used[rows]))
-        note_parts(self._estimates, pods, at, slots, self._pods.drivers, came)
+        attribute(self._estimates, pods, at, slots, self._pods.drivers, came)
 
     def _everybody(self) -> tuple[Held, Slots]:
         """All slots to work on, and the row of each."""
