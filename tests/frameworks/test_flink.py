@@ -96,7 +96,7 @@ class Application:
 
 
 def words() -> Counter[str]:
-    """How often each word is in the text, as Flink's example counts them."""
+    """How often each word is in the text, as the job counts them."""
     return Counter(re.findall(r"\w+", (layers.flink_home() / TEXT).read_text().lower(), re.ASCII))
 
 

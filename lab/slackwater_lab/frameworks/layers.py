@@ -12,8 +12,6 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
-import httpx2
-
 from slackwater.errors import Unavailable
 from slackwater_lab.processes.command import run
 from slackwater_lab.programs.build import Report, cache, installed, locked
@@ -31,11 +29,8 @@ HOME = Path("opt/spark")  # of Spark, inside the image
 JUNK = ("var/cache/apt/archives", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale")
 SITE = Path("opt/python")
 FLINK_HOME, FLINK_USER = Path("opt/flink"), 9999  # as in Flink's own image
+JDK = "default-jdk-headless"  # Debian's package with javac and jar
 FLINK_ENTRY = '#!/bin/sh\nexec tini -s -- "$@"\n'  # Flink writes whole command lines into its pods
-# Flink's example of a batch job, which PyPI has not; its sum vouches for it.
-EXAMPLES = f"https://repo1.maven.org/maven2/org/apache/flink/flink-examples-streaming/{FLINK}"
-WORD_COUNT = f"{EXAMPLES}/flink-examples-streaming-{FLINK}-WordCount.jar"
-WORD_COUNT_SUM = "6cad045dfec9f83a288719a5448f81e101795ff12fc3b6f77e35e61a9c5bd4e3"
 
 
 def folder() -> Path:
@@ -144,19 +139,18 @@ def flink_home() -> Path:
             shutil.copytree(part / "unpacked" / "pyflink" / name, part / "home" / name, dirs_exist_ok=True)
         for program in (part / "home" / "bin").iterdir():
             program.chmod(0o755)
-        (part / "home" / "examples").mkdir()
-        (part / "home" / "examples" / "WordCount.jar").write_bytes(_fetched(WORD_COUNT, WORD_COUNT_SUM))
+        _compile(DATA / "flink" / "WordCount.java", part / "home")
         (part / "home").rename(target)
         shutil.rmtree(part)
     return target
 
 
-def _fetched(address: str, total: str) -> bytes:
-    """A file from elsewhere, if it is the one that was meant."""
-    found = httpx2.get(address, follow_redirects=True, timeout=60).raise_for_status().content
-    if hashlib.sha256(found).hexdigest() != total:
-        raise Unavailable(f"{address} is not the file that it was")
-    return found
+def _compile(job: Path, home: Path) -> None:
+    """Our job for Flink, built against its libraries and put where its own image has examples."""
+    classes, target = home.parent / "classes", home / "examples" / f"{job.stem}.jar"
+    run([installed("javac", JDK), "-cp", f"{home / 'lib'}/*", "-d", str(classes), str(job)])
+    target.parent.mkdir()
+    run([installed("jar", JDK), "--create", f"--file={target}", f"--main-class={job.stem}", "-C", str(classes), "."])
 
 
 def python(*requirements: str) -> Callable[[Path], None]:
