@@ -7,7 +7,6 @@ from slackwater_lab.frameworks import layers
 from slackwater_lab.site import Site
 
 ACCOUNT = "flink"
-HOME = f"/{layers.FLINK_HOME}"  # inside the image
 
 
 def program() -> Path:

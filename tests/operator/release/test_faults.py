@@ -132,16 +132,22 @@ async def _round(operator: Operator) -> None:
     await operator.releaser.writes.drain()
 
 
+def _released_in_vain(made: FaultyWorld, uid: str) -> Operator:
+    """Writes to the driver fail, so that its room is kept without its release; then its queue is paused."""
+    operator = made.restart(steer_nodes=0)
+    made.broken = lambda path: "driver" in path
+    asyncio.run(_round(operator))
+    assert uid in made.entered
+    made.configure("AdmissionQueue", "default", annotations={"slackwater.io/pause": "true"})
+    operator.step()
+    return operator
+
+
 def test_room_is_given_back_where_the_watch_shows_no_nomination() -> None:
     """Seeds 168 and 296: writes to one pod failed for long, and its room was kept from all others as long."""
     made = world(steer=0)
     pod = made.create("driver", cpu=1, role=names.DRIVER, app="etl")
-    operator = made.restart(steer_nodes=0)
-    made.broken = lambda path: "driver" in path
-    asyncio.run(_round(operator))
-    assert pod.uid in made.entered
-    made.configure("AdmissionQueue", "default", annotations={"slackwater.io/pause": "true"})
-    operator.step()
+    operator = _released_in_vain(made, pod.uid)
     assert pod.uid in made.entered
     operator.step()
     assert pod.uid not in made.entered
@@ -156,12 +162,7 @@ def test_room_is_given_back_where_a_parked_pod_could_not_be_released_again() -> 
     made = world(steer=0)
     pod = made.create("driver", cpu=1, role=names.DRIVER, app="etl", gates=())
     made.change(pod.uid, annotations={**pod.annotations, names.PARKED: "2026-01-01T00:00:00+00:00"})
-    operator = made.restart(steer_nodes=0)
-    made.broken = lambda path: "driver" in path
-    asyncio.run(_round(operator))
-    assert pod.uid in made.entered
-    made.configure("AdmissionQueue", "default", annotations={"slackwater.io/pause": "true"})
-    operator.step()
+    operator = _released_in_vain(made, pod.uid)
     operator.step()
     assert made.pods[pod.uid].parked
     assert pod.uid not in made.entered
