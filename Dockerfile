@@ -1,11 +1,9 @@
 # All of Slackwater's programs in one image:
 #   docker build -t slackwater:0.1.0 .
-# EXTRAS leaves programs out: extender,operator is all that the chart needs without the monitor.
 # BASE may be any image with Python 3.11 to 3.13 and the same path to it in both stages.
 ARG BASE=python:3.11-slim-bookworm@sha256:b18992999dbe963a45a8a4da40ac2b1975be1a776d939d098c647482bcad5cba
 
 FROM ${BASE} AS build
-ARG EXTRAS=extender,operator,monitor
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PYTHONDONTWRITEBYTECODE=1
 WORKDIR /source
 RUN python3 -m venv /opt/slackwater && python3 -m venv /opt/build
@@ -13,8 +11,7 @@ RUN python3 -m venv /opt/slackwater && python3 -m venv /opt/build
 # that `make requirements` wrote down.
 COPY image image
 RUN /opt/build/bin/pip install --no-compile --require-hashes -r image/build.txt \
-    && case ",${EXTRAS}," in *,monitor,*) file=monitor ;; *) file=cluster ;; esac \
-    && /opt/slackwater/bin/pip install --no-compile --require-hashes -r image/${file}.txt
+    && /opt/slackwater/bin/pip install --no-compile --require-hashes -r image/programs.txt
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY core core
 COPY cluster cluster
@@ -25,19 +22,20 @@ COPY monitor monitor
 COPY cli cli
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \
     && /opt/slackwater/bin/pip install --no-compile --no-deps /wheels/*.whl
-# What no program of ours imports: an asynchronous copy of the Kubernetes client, Arrow's network and cloud parts,
-# numpy's Fortran tools, tests, headers. The imports after it fail the build if one of them is wanted after all.
-# Byte code is made here, checked against nothing at run time: the image's file system is read-only.
+# What no program of ours imports: an asynchronous copy of the Kubernetes client, numpy's Fortran tools, tests. The
+# imports after it fail the build if one of them is wanted after all.
+# Byte code is made here, checked against nothing at run time: the image's file system is read-only. The Kubernetes
+# client's generated classes (a thousand files) are byte code alone.
 RUN cd /opt/slackwater/lib/python3*/site-packages \
-    && rm -rf kubernetes/aio numpy/f2py numpy/distutils pyarrow/include pyarrow/tests matplotlib/mpl-data/sample_data \
-    && rm -f pyarrow/*flight* pyarrow/libarrow_s3* pyarrow/_s3fs* \
+    && rm -rf kubernetes/aio numpy/f2py numpy/distutils \
     && find . -type d \( -name tests -o -name test \) -path '*/numpy/*' -prune -exec rm -rf {} + \
     && find . -name '*.pyi' -delete \
     && /opt/slackwater/bin/pip uninstall --yes --quiet pip setuptools \
-    && PYTHONDONTWRITEBYTECODE= SOURCE_DATE_EPOCH=0 /opt/slackwater/bin/python -m compileall -q --invalidation-mode unchecked-hash . \
-    && /opt/slackwater/bin/slackwater --version \
-    && case ",${EXTRAS}," in *,monitor,*) /opt/slackwater/bin/python -c \
-       "import pyarrow.parquet, duckdb, io, matplotlib.figure as f; f.Figure().savefig(io.BytesIO(), format='svg')" ;; esac
+    && export PYTHONDONTWRITEBYTECODE= SOURCE_DATE_EPOCH=0 && compile="/opt/slackwater/bin/python -m compileall -q --invalidation-mode unchecked-hash" \
+    && $compile -b kubernetes/client/api kubernetes/client/models && find kubernetes/client/api kubernetes/client/models -name '*.py' -delete \
+    && $compile . \
+    && /opt/slackwater/bin/slackwater simulate "gen:hour?apps=2" -p slackwater -o json > /dev/null \
+    && /opt/slackwater/bin/python -c "import slackwater_extender.program, slackwater_operator.program, slackwater_operator.webhook, slackwater_monitor.web.server"
 
 FROM ${BASE}
 ARG VERSION=0.1.0
@@ -48,7 +46,7 @@ LABEL org.opencontainers.image.title="slackwater" \
 COPY --from=build /opt/slackwater /opt/slackwater
 # Any user may run it, also one without a name (a random id, as OpenShift gives): libraries ask for name and home.
 ENV PATH=/opt/slackwater/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-    PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 MPLCONFIGDIR=/tmp/matplotlib \
+    PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
     LOGNAME=slackwater HOME=/tmp
 USER 65532:65532
 WORKDIR /

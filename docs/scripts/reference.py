@@ -237,7 +237,7 @@ EXTRA = [
     "",
     "All commands come with `make demo` and with a plain install, but for these, which need the part `sim`:",
     "",
-    "- `export`, and whatever reads a trace in Parquet (`simulate`, `sweep`, `what-if`): pyarrow",
+    "- whatever writes or reads a trace in Parquet (`export`, `simulate`, `sweep`, `what-if`): pyarrow",
     "- `assess --trace`: duckdb",
     "- `reproduce --report` and `risk --report`: matplotlib",
     "",

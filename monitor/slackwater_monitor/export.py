@@ -29,6 +29,7 @@ from slackwater_monitor.assessment.pods import Key, Pod
 from slackwater_monitor.assessment.run import unmeasured
 from slackwater_monitor.assessment.usage import UsageStatistics
 from slackwater_monitor.assessment.windows import CPU, MEMORY
+from slackwater_simulator.workload.readers.formats import stem, writer
 from slackwater_simulator.workload.workload import Driver, Job, Stage, Usage, Workload
 
 # Tasks created within this many seconds of each other are one wave.
@@ -275,12 +276,9 @@ def _lowered(found: Assessment) -> Iterable[str]:
 
 def write(made: Export, path: Path) -> dict[str, Path]:
     """The three files; gives their paths."""
-    from slackwater_simulator.workload.readers import parquet  # noqa: PLC0415 - Parquet is needed only here
-
-    if path.suffix != ".parquet":
-        raise InvalidInput("FILE", f"{path.name} does not end in .parquet", "write for example week.parquet")
+    trace = writer(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    parquet.write(made.workload, path)
+    trace.write(made.workload, path)
     nodes, happened = beside(path)
     nodes.write_text(yaml.safe_dump({"nodes": list(_groups(made.nodes))}, sort_keys=False), encoding="utf-8")
     happened.write_text(json.dumps([asdict(each) for each in made.happened], indent=1), encoding="utf-8")
@@ -289,7 +287,7 @@ def write(made: Export, path: Path) -> dict[str, Path]:
 
 def beside(path: Path) -> tuple[Path, Path]:
     """Where the nodes and what happened lie, given the trace."""
-    return path.with_suffix(".nodes.yaml"), path.with_suffix(".happened.json")
+    return path.with_name(f"{stem(path)}.nodes.yaml"), path.with_name(f"{stem(path)}.happened.json")
 
 
 def _groups(nodes: Mapping[str, tuple[float, float]]) -> Iterable[dict[str, Any]]:

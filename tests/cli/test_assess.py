@@ -194,7 +194,7 @@ def test_an_uncontended_day_is_replayed_as_it_happened(tmp_path: Path) -> None:
         (["assess", "--prometheus", "http://h", "--since", "soon"], "--since"),
         (["assess", "--prometheus", "http://h", "--until", "soon"], "--until"),
         (["assess", "--prometheus", "http://h", "--label", "x=y"], "--label"),
-        (["export", "week.csv", "--prometheus", "http://h"], "parquet"),
+        (["export", "week.csv", "--prometheus", "http://h"], ".jsonl.gz"),
         (["export", "week.parquet"], "--prometheus"),
     ],
     ids=["no address", "no scheme", "since", "until", "label", "ending", "export"],

@@ -14,7 +14,7 @@ from support.lab.chart import ROOT
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yaml"))
 
 
-@pytest.mark.parametrize("file", ["build.txt", "cluster.txt", "monitor.txt"])
+@pytest.mark.parametrize("file", ["build.txt", "programs.txt"])
 def test_the_image_installs_what_the_project_needs_by_hash(file: str) -> None:
     """Every package of the extras and what it needs, in the version of constraints.txt, and nothing else."""
     text = (ROOT / "image" / file).read_text(encoding="utf-8")

@@ -119,7 +119,7 @@ def test_pods_that_a_pod_starts_are_its_tasks() -> None:
         found.members[key] = Member("pod/etl-driver", "unknown", "", "ann", "n0")  # type: ignore[index]
     made = one(found)
     assert (made.kind, made.name, made.batch) == ("Tasks", "pod/etl-driver", True)
-    assert "export etl-driver.parquet" in made.what_if
+    assert "export etl-driver.jsonl.gz" in made.what_if
     assert not any("task pods" in note for note in made.notes)
 
 
@@ -231,7 +231,7 @@ def test_an_autoscaler_is_noticed() -> None:
 
 def test_each_row_names_its_what_if() -> None:
     """Ready to be copied."""
-    assert "slackwater export web.parquet --namespace shop" in one(assessment()).what_if
+    assert "slackwater export web.jsonl.gz --namespace shop" in one(assessment()).what_if
 
 
 def test_money_is_what_is_given_back_for_a_month() -> None:

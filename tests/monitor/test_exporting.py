@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from slackwater.errors import InvalidInput, UnknownName
-from slackwater_monitor.export import Happened, beside, export, write
+from slackwater_monitor.export import Happened, export, write
 from slackwater_monitor.whatif import compare, observed, opened, paced
 from slackwater_simulator.workload.cluster import uniform
 from slackwater_simulator.workload.readers import parquet
@@ -59,16 +59,17 @@ def test_services_of_other_namespaces_stay_on_the_nodes(served_week: Week) -> No
         export(served_week.found, "week", ["shpo"])
 
 
-def test_what_happened_is_kept_beside_the_trace(served_week: Week, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["week.jsonl.gz", "week.jsonl", "week.parquet"])
+def test_what_happened_is_kept_beside_the_trace(served_week: Week, tmp_path: Path, name: str) -> None:
     """Three files, which what-if finds again."""
     made = export(served_week.found, "week")
-    paths = write(made, tmp_path / "week.parquet")
-    assert set(paths.values()) == {tmp_path / "week.parquet", *beside(tmp_path / "week.parquet")}
-    workload, cluster, happened = opened(tmp_path / "week.parquet", None)
+    paths = write(made, tmp_path / name)
+    assert {path.name for path in paths.values()} == {name, "week.nodes.yaml", "week.happened.json"}
+    workload, cluster, happened = opened(tmp_path / name, None)
     assert [job.id for job in workload.jobs] == [job.id for job in made.workload.jobs]
     assert len(cluster) == 3
     assert happened == list(made.happened)
-    assert open_workload(tmp_path / "week.parquet").jobs[0].user in ("ann", "bob")
+    assert open_workload(tmp_path / name).jobs[0].user in ("ann", "bob")
 
 
 def test_other_endings_are_refused(served_week: Week, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.errors import Unavailable, UnknownName
+from slackwater.errors import InvalidInput, Unavailable, UnknownName
 from slackwater_monitor.web.trials import SHOWN, Trial, Trials
 from slackwater_monitor.whatif import Comparison
 from slackwater_simulator.results.outcome import Outcome
@@ -74,6 +75,24 @@ def test_a_recorded_trace_is_played_once_whatever_is_on_show(tmp_path: Path) -> 
         for scene in scenes:
             trials.play((trace, ("fifo",), 1.0, "kube"), scene)
     assert played == ["day.parquet", SHOWN, SHOWN]
+
+
+def test_traces_are_listed_in_each_of_our_formats(tmp_path: Path) -> None:
+    """What lies beside them is none."""
+    for name in ("a.jsonl.gz", "a.nodes.yaml", "a.happened.json", "b.jsonl", "c.parquet"):
+        (tmp_path / name).touch()
+    assert Trials(tmp_path).traces() == ["a.jsonl.gz", "b.jsonl", "c.parquet"]
+
+
+def test_a_trace_whose_library_is_not_installed_is_refused_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The image has no Arrow."""
+    (tmp_path / "day.parquet").write_bytes(b"PAR1" + bytes(20))
+    monkeypatch.delitem(sys.modules, "slackwater_simulator.workload.readers.parquet", raising=False)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(InvalidInput, match="without pyarrow, which is not installed here; export it again"):
+        Trials(tmp_path).play(("day.parquet", ("fifo",), 1.0, "kube"))
 
 
 @pytest.mark.parametrize("name", ["os:getcwd", "fifo?cores=true", "nope"])

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from slackwater.errors import InvalidInput
 from slackwater_cli.history import prometheus as asking
 from slackwater_cli.optiongroups import grouped
 from slackwater_cli.printing import console
@@ -16,14 +15,20 @@ from slackwater_cli.progress import bars
 
 @grouped
 def command(
-    file: Annotated[Path, typer.Argument(help="Where to write: NAME.parquet, with its nodes and outcome beside it.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Where to write: NAME.jsonl.gz, NAME.jsonl or NAME.parquet, with its nodes and outcome beside it."
+        ),
+    ],
     *,
     past: asking.Past,
     server: asking.Server,
 ) -> None:
     """Write arrivals, stages, requests, durations and use of the period into FILE."""
-    if file.suffix != ".parquet":
-        raise InvalidInput("FILE", f"{file.name} does not end in .parquet", "write for example week.parquet")
+    from slackwater_simulator.workload.readers.formats import stem, writer
+
+    writer(file)  # a wrong name, or a library that is not there, is told before anything is asked
     from slackwater_monitor.assessment.run import run
     from slackwater_monitor.export import export, write
     from slackwater_simulator.charts.amounts import count
@@ -31,7 +36,7 @@ def command(
     order, chosen = server.order(past), past.namespaces()
     with bars() as tick:
         found = run(order, tick("asking Prometheus"), tick("reading answers"))
-    made = export(found, file.stem, chosen)
+    made = export(found, stem(file), chosen)
     paths = write(made, file)
     out = console(stderr=True)
     jobs = made.workload.jobs

@@ -21,11 +21,8 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "image"
-# What the chart needs, and what the monitor needs beside it.
-FILES: Mapping[str, tuple[str, ...]] = {
-    "cluster.txt": ("extender", "operator"),
-    "monitor.txt": ("extender", "operator", "monitor"),
-}
+# What the programs of the chart need.
+FILES: Mapping[str, tuple[str, ...]] = {"programs.txt": ("extender", "operator", "monitor")}
 # What builds our own package, and what that needs: installed in the build only, so not found by its metadata here.
 BUILDING = ("hatchling", "packaging", "pathspec", "pluggy", "tomlkit", "trove-classifiers")
 PYTHONS = ("3.11", "3.12", "3.13")

@@ -117,7 +117,7 @@ def _advice(
         return None
     back = _given_back(found, key, pods, {each.name: each for each in changed})
     roles = [found.members[namespace, pod].role for pod in pods] if kind not in SERVICES else []
-    file = f"{name.rpartition('/')[2]}.parquet"
+    file = f"{name.rpartition('/')[2]}.jsonl.gz"
     more = [MORE] if min(back.values()) < 0 else []
     notes = (*_notes(changed), *_scaled(found, namespace, kind, name), *more)
     return Advice(

@@ -16,6 +16,7 @@ from slackwater_monitor.whatif import ALIASES, DEFAULT, Comparison, compare, ope
 from slackwater_simulator.policies.registry import POLICIES, policies
 from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.workload.cluster import Cluster
+from slackwater_simulator.workload.readers.formats import OURS
 from slackwater_simulator.workload.workload import Workload
 
 # A page should be there within seconds: larger traces belong to `slackwater what-if` on the command line.
@@ -41,7 +42,11 @@ class Trials:
 
     def traces(self, shown: Outcome | None = None) -> list[str]:
         """What can be played beside the play on show."""
-        found = sorted(path.name for path in self._folder.glob("*.parquet")) if self._folder else []
+        found = (
+            sorted(path.name for path in self._folder.iterdir() if path.name.endswith(tuple(OURS)))
+            if self._folder
+            else []
+        )
         return ([SHOWN] if shown is not None else []) + found
 
     def page(self, asked: MultiDict[str, str], shown: Outcome | None = None) -> dict[str, Any]:
@@ -112,7 +117,11 @@ class Trials:
             return shown.workload, shown.cluster, []
         if self._folder is None:
             raise UnknownName("trace", trace, ())
-        return opened(self._folder / trace, None)
+        try:
+            return opened(self._folder / trace, None)
+        except ModuleNotFoundError as missing:
+            problem = f"{trace} cannot be read without {missing.name}, which is not installed here"
+            raise InvalidInput("trace", problem, "export it again, as .jsonl.gz") from missing
 
 
 def _key(trial: Trial, shown: Outcome | None) -> Key:

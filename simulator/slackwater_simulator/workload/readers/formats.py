@@ -7,6 +7,7 @@ import importlib
 from codecs import BOM_UTF8
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Protocol, cast
 
 from slackwater.errors import InvalidInput
@@ -26,6 +27,18 @@ MARKS: Mapping[str, str] = {
 }
 
 
+# Our own trace, by the ending of its name. JSON Lines needs nothing but the base; Parquet is smaller and read faster.
+OURS: Mapping[str, str] = {".jsonl.gz": "jsonl", ".jsonl": "jsonl", ".parquet": "parquet"}
+
+
+class Writer(Protocol):
+    """What the modules of our own formats offer beside reading."""
+
+    def write(self, workload: Workload, path: Path) -> None:
+        """Write the whole workload."""
+        ...
+
+
 class Reader(Protocol):
     """What every reader module offers."""
 
@@ -42,7 +55,28 @@ def open_workload(path: str | Path, *, seed: int = 0, skip_bad: bool = False) ->
 
 def reader(name: str) -> Reader:
     """The reader of that name, imported only now: Parquet needs a library that JSON Lines does not."""
-    return cast("Reader", importlib.import_module(f"slackwater_simulator.workload.readers.{name}"))
+    return cast("Reader", _module(name))
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"slackwater_simulator.workload.readers.{name}")
+
+
+def stem(path: Path) -> str:
+    """The name of a trace without its ending."""
+    return path.name.removesuffix(_ending(path) or path.suffix)
+
+
+def writer(path: Path) -> Writer:
+    """What writes a workload in our own format, told by the ending of the name."""
+    found = _ending(path)
+    if found is None:
+        raise InvalidInput("FILE", f"{path.name} ends in none of {', '.join(OURS)}", "write for example week.jsonl.gz")
+    return cast("Writer", _module(OURS[found]))
+
+
+def _ending(path: Path) -> str | None:
+    return next((each for each in OURS if path.name.endswith(each)), None)
 
 
 def detect(path: Path) -> str:
