@@ -23,8 +23,9 @@ import numpy as np
 
 from slackwater.cycle.appsize import AppSizes, TaskNeed, one_of
 from slackwater.cycle.feasibility import reachable
+from slackwater.cycle.podline.readiness import helped_by_room
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
-from slackwater.resources import NOTHING, Resources, places
+from slackwater.resources import NOTHING, Resources, places, total
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -116,7 +117,8 @@ class DriverNodes:
         """Of all apps that have started, each with an app that has it."""
         found: dict[TaskNeed, str] = {}
         for app in self._snapshot.apps:
-            if app.started and not app.paused:
+            queue = self._queues.get(app.queue)
+            if app.started and queue is not None and helped_by_room(app, queue):
                 for need in self._claims(app):
                     found.setdefault(need, app.id)
         return found
@@ -183,8 +185,14 @@ class DriverNodes:
         return all(left.get(kind, 0.0) >= amount for kind, amount in need.request.items() if amount > 0)
 
     def _claims(self, app: App) -> list[TaskNeed]:
-        """What drivers must leave room for: not for stages whose turn never comes, as one before them has no place."""
-        needs = self.kinds(app)
+        """What drivers must leave room for: not for stages whose turn never comes, as one before them has no place.
+
+        Nor for a gang that is larger than all that drivers leave: no driver that is kept out would help it.
+        """
+        needs, queue = self.kinds(app), self._queues.get(app.queue)
+        left = self.left_on(None if queue is None else queue.nodes) if app.gang else None
+        if left is not None and not total(need.request * need.together for need in needs).fits(left):
+            return []
         stuck = any(not need.later and not self._served(need) for need in needs)
         return [need for need in needs if not (stuck and need.later)]
 

@@ -312,3 +312,48 @@ def test_a_driver_does_not_start_while_its_task_has_no_place() -> None:
     decided = decide(replace(world, foreign=np.array([[2.0], [2.0]])))
     assert released(decided) == []
     assert decided.verdicts["app"].reason is WaitReason.LAST_NODE
+
+
+class TestTasksThatRoomDoesNotHelp:
+    """Drivers leave them none, be it by sum or node by node: it would lie idle for as long as they wait."""
+
+    def sleeper(self, task: float = 7.0, **more: object) -> App:
+        """A driver of 1 core runs; four tasks are held."""
+        return led("sleeper", driver=1, task=task, held=4, **more)
+
+    def asleep(self, cause: str) -> App:
+        """… and room is not what they wait for."""
+        if cause == "paused":
+            return self.sleeper(paused=True)
+        if cause == "its gang is incomplete":
+            return self.sleeper(gang=True, announced=9)
+        app = self.sleeper()
+        return replace(app, groups=(app.groups[0], replace(app.groups[1], pausing=True)))
+
+    @pytest.mark.parametrize("cause", ["paused", "its gang is incomplete", "released in vain"])
+    @pytest.mark.parametrize("driver", [4.0, 9.0], ids=["by sum", "by node"])
+    def test_a_driver_of_another_app_starts(self, cause: str, driver: float) -> None:
+        """With 31 of 32 cores idle nobody started for as long as the tasks of one app were paused."""
+        new = driver_app("new", 1, driver=driver)
+        nodes = {"total": [16.0, 16.0], "room": [15.0, 16.0]}
+        assert released(decide(on_nodes(self.asleep(cause), new, **nodes))) == ["new/driver/0"]  # type: ignore[arg-type]
+
+    def test_what_waits_for_room_still_keeps_it(self) -> None:
+        """The same tasks without such a cause, where a driver would take the last node of one."""
+        new = driver_app("new", 1, driver=9)
+        world = on_nodes(self.sleeper(task=15), new, total=[16.0, 16.0], room=[15.0, 0.0])
+        assert released(decide(world)) == ["sleeper/task/0"]
+
+    def test_tasks_of_a_paused_queue_keep_no_node_from_another_queue(self) -> None:
+        """Their app is not paused, but nothing of it goes either."""
+        other = replace(queue(20.0, free=19.0), name="other", paused=True)
+        sleeper = replace(self.sleeper(task=12), queue="other")
+        world = on_nodes(sleeper, driver_app("new", 1, driver=5), total=[16.0, 4.0], room=[15.0, 4.0])
+        assert released(decide(replace(world, queues=(*world.queues, other)))) == ["new/driver/0"]
+
+    def test_a_started_gang_that_is_larger_than_all_nodes_keeps_none(self) -> None:
+        """Two tasks of it had ended; the next three together never fit, and no driver of the queue started any more."""
+        groups = (group("gang", Role.TASK, 4, held=2, finished=2), group("gang", Role.TASK, 0.5, held=1, stage="small"))
+        gang = App("gang", "team", 0.0, groups, started=True, gang=True)
+        world = on_nodes(gang, driver_app("new", 1, driver=2, task=0.5), total=[8.0])
+        assert released(decide(world)) == ["new/driver/0"]

@@ -8,6 +8,7 @@ from slackwater.admission.budget import DriverVerdict, RunningMeans, WaitingDriv
 from slackwater.cycle.appsize import AppSize
 from slackwater.cycle.contention import Ground, Grounds
 from slackwater.cycle.drivernodes import DriverNodes
+from slackwater.cycle.podline.readiness import helped_by_room
 from slackwater.cycle.snapshot import App, Queue, Snapshot
 from slackwater.resources import NOTHING, Resources
 
@@ -83,7 +84,7 @@ class DriverBudget:
         return size.driver.at_most((ground.capacity - size.driver).at_least(NOTHING))
 
     def wants_tasks(self, app: App, gone: Mapping[tuple[str, str], int]) -> bool:
-        """Whether tasks of an app wait, or are still to come, and a node could take one beside the drivers.
+        """Whether tasks of an app wait for room, or are still to come, and a node could take one beside the drivers.
 
         `gone` are the pods that this round has released, by app and group.
         """
@@ -92,7 +93,7 @@ class DriverBudget:
             wants = any(len(group.held) > gone.get((app.id, group.key), 0) for group in tasks)
         else:
             wants = app.has_driver and any(group.held or group.charged for group in app.groups)
-        return wants and self._driver_nodes.serves(app)
+        return wants and helped_by_room(app, self._queue) and self._driver_nodes.serves(app)
 
     def leaves_a_task(self, app: App, largest: Resources) -> bool:
         """Beside all drivers and this one, the largest task of any of their apps, or of this one, still fits."""

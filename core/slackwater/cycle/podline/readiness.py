@@ -18,6 +18,9 @@ from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.podline.earlystart import startable
 from slackwater.cycle.snapshot import App, PodGroup, Queue
 
+# What keeps tasks and no room would end: their owner must act, or the scheduler, or the rest of a gang must come.
+BEYOND_ROOM = frozenset({WaitReason.PAUSED, WaitReason.GANG, WaitReason.NOT_BOUND})
+
 
 class Readiness(NamedTuple):
     """Held pods of one group."""
@@ -43,6 +46,18 @@ def lacking_room(app: App, queue: Queue) -> list[PodGroup]:
     """The groups that lack nothing but room: those that may go now, and those for which placement found no node."""
     told = zip(app.groups, readiness(app, queue), strict=True)
     return [group for group, ready in told if ready.pods and ready.reason in (None, WaitReason.UNPLACED)]
+
+
+def helped_by_room(app: App, queue: Queue) -> bool:
+    """Whether room could let a task of a started app go, at the latest once what is before it has gone or ended.
+
+    For tasks that nothing but room keeps, and for those to come, drivers leave some; for others it would lie idle.
+    """
+    if _closed(app, queue) is not None:
+        return False
+    told = zip(app.groups, readiness(app, queue), strict=True)
+    reasons = [ready.reason for group, ready in told if group.held and not group.driver]
+    return not reasons or any(reason not in BEYOND_ROOM for reason in reasons)
 
 
 def led_by_driver(app: App) -> bool:
