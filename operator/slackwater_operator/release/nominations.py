@@ -34,6 +34,9 @@ log = structlog.get_logger(__name__)
 GROWTH_PATIENCE = 10.0
 # Nodes with room that the scheduler may refuse before a release has come to nothing: it is not room that is missing.
 MOST_NODES = 3
+# Nominations that are taken back at once; where writes to some pods take long, releases of others go on beside them.
+CLEARED_AT_ONCE = 4
+MOMENT, EVERY = 0.1, 1.0  # seconds that a round waits for them, and seconds between two rounds that do
 
 
 @dataclass
@@ -48,6 +51,8 @@ class Nominations:
         writes = self.writes
         self.cache, self.places, self.writer = writes.cache, writes.places, writes.writer
         self.metrics, self.clock = writes.metrics, writes.clock
+        self._hands = asyncio.Semaphore(CLEARED_AT_ONCE)
+        self._waited = -math.inf  # when a round last waited for them
 
     async def run(self) -> None:
         """Look once at every release under way."""
@@ -85,25 +90,50 @@ class Nominations:
     async def clear(self) -> None:
         """Take back nominations of pods that could not be released: held or parked, they would keep room from others.
 
-        Their room is given back only then, because a nomination that was written and not confirmed still takes it; or
-        when the watch has shown for a while that none was written.
+        The writes go on beside the rounds; once a second a round waits a moment for them, which is enough for most.
         """
-        failed = self.cache.nominated_in_vain
-        for uid, since in list(failed.items()):
-            pod = self.cache.index.pod(uid)
-            # Its nomination may not have been written, or not been seen yet; to clear nothing changes nothing.
-            if pod is None or not self._waits(pod) or await self.writes.nominate(pod, ""):
-                failed.pop(uid, None)
-            elif pod.nominated or self.clock() - since < WATCH_DELAY:
-                continue
-            else:
-                failed[uid] = math.inf  # it is tried again, without its room
-            if since < math.inf and (pod is None or self._waits(pod)):
-                await self.writes.unreserve([uid])
+        failed, clearing = self.cache.nominated_in_vain, self.writes.clearing
+        for uid in [uid for uid in failed if uid not in clearing]:
+            if self._waits(uid):
+                clearing[uid] = asyncio.create_task(self._cleared(uid))
+            elif not self._shown_soon(failed[uid]):
+                del failed[uid]  # it is on its way again, or bound
+        if clearing and self.clock() - self._waited >= EVERY:
+            self._waited = self.clock()
+            await asyncio.wait(clearing.values(), timeout=MOMENT)
+        ended = {uid: clearing.pop(uid) for uid, task in list(clearing.items()) if task.done()}
+        await self.writes.unreserve([uid for uid, task in ended.items() if self._given_back(uid, task)])
 
-    def _waits(self, pod: PodRecord) -> bool:
+    async def _cleared(self, uid: str) -> bool:
+        """Whether a pod's nomination is taken back. There may be none: to clear nothing changes nothing."""
+        async with self._hands:
+            pod = self.cache.index.pod(uid)
+            return pod is not None and await self.writes.nominate(pod, "")
+
+    def _given_back(self, uid: str, clearing: asyncio.Task[bool]) -> bool:
+        """Whether a pod's room is to be given back, once, after the write that takes its nomination back has ended.
+
+        Not before, because a nomination that was written and not confirmed still takes it; or when the watch has shown
+        for a while that none was written.
+        """
+        failed, pod = self.cache.nominated_in_vain, self.cache.index.pod(uid)
+        since = failed.get(uid, math.inf)
+        if not clearing.cancelled() and clearing.result():
+            failed.pop(uid, None)
+        elif pod is not None and (pod.nominated or self._shown_soon(since)):
+            return False
+        elif uid in failed:
+            failed[uid] = math.inf  # it is tried again, without its room
+        return since < math.inf and self._waits(uid)
+
+    def _shown_soon(self, since: float) -> bool:
+        """Whether what was written then may not have reached the watch yet."""
+        return since < math.inf and self.clock() - since < WATCH_DELAY
+
+    def _waits(self, uid: str) -> bool:
         """Whether a pod is held or parked, and not on its way again."""
-        return _back(pod) and self.cache.in_flight.get(pod.uid) is None
+        pod = self.cache.index.pod(uid)
+        return pod is not None and _back(pod) and self.cache.in_flight.get(uid) is None
 
     async def clean(self) -> int:
         """At take-over: what is held or parked, and nominated or reserved for, keeps room for nobody.
@@ -155,6 +185,7 @@ class Nominations:
         except Unavailable as problem:
             log.warning("not parked", pod=pod.key, trouble=str(problem))
             self.metrics.errors.labels("park").inc()
+            self.cache.nominated_in_vain[pod.uid] = self.clock()  # it may be parked, and nominated all the same
             return
         if not written.done:
             await self._strand(pod, written)

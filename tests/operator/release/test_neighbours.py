@@ -323,3 +323,66 @@ def test_an_object_that_is_deleted_while_its_status_is_written_is_not_kept() -> 
     world.write = deleting  # type: ignore[method-assign]
     turns(world, loop, 60)
     assert len(late) <= 1
+
+
+def test_nominations_that_cannot_be_taken_back_hold_up_no_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were taken back one after the other before each round: with ten seconds each, nobody was released."""
+    world, answered = two_tenants(1000), asyncio.Event()
+    world.configure("AdmissionQueue", BROKEN, namespaces=[BROKEN], annotations={names.PAUSE: "true"})
+    world.configure("AdmissionQueue", "team", namespaces=["team"])
+    loop, write = release_loop(world, steer_nodes=0), world.write
+
+    async def hanging(method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
+        if f"/namespaces/{BROKEN}/" in path and path.endswith("/status"):
+            await answered.wait()
+            return Answer(500, b'{"message": "failed calling webhook"}')
+        return await write(method, path, body, content_type=content_type)
+
+    async def two_rounds() -> None:
+        await loop.turn()
+        world.now += 1
+        await loop.turn()
+        assert not answered.is_set()
+        answered.set()
+        await loop.releaser.writes.drain()
+
+    monkeypatch.setattr(world, "write", hanging)
+    arrive(world, 20, 1, apps=20)
+    for uid, pod in world.pods.items():
+        if pod.namespace == BROKEN:
+            world.cache.nominated_in_vain[uid] = world.now
+    asyncio.run(asyncio.wait_for(two_rounds(), 10))
+    assert [pod.namespace for pod in world.pods.values() if not pod.gates] == ["team"]
+
+
+def test_releases_that_take_long_to_write_leave_hands_for_those_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each was refused after ten seconds and tried again soon: they had all hands, and others waited for minutes."""
+    world, answers = two_tenants(1000), asyncio.Semaphore(0)
+    loop, write = release_loop(world, in_flight=4), world.write
+
+    async def hanging(method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
+        if f"/namespaces/{BROKEN}/" in path:
+            await answers.acquire()
+            return Answer(403, b'{"message": "denied by a webhook, slowly"}')
+        return await write(method, path, body, content_type=content_type)
+
+    async def turn() -> None:
+        await loop.turn()
+        await asyncio.sleep(0.01)
+
+    async def rounds() -> None:
+        await turn()
+        world.now += 10
+        for _ in range(4):  # four have failed, after ten seconds each; the other four are to be written
+            answers.release()
+        await asyncio.sleep(0.01)
+        arrive(world, 0, 1)
+        await turn()
+        assert [pod.namespace for pod in world.pods.values() if not pod.gates] == ["team"]
+        for _ in range(20):
+            answers.release()
+        await loop.releaser.writes.drain()
+
+    monkeypatch.setattr(world, "write", hanging)
+    arrive(world, 8, 0, apps=8)
+    asyncio.run(asyncio.wait_for(rounds(), 20))

@@ -1,12 +1,16 @@
 """Releases that fail half-way are taken back, and so is what a dead leader left."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from slackwater.errors import Unavailable
+from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer
-from support.fakes.cluster import enforcing, node
+from support.fakes.cluster import World, enforcing, node
 from support.fakes.loop import Away
 
 
@@ -139,3 +143,46 @@ def test_a_release_whose_answers_were_lost_is_still_looked_after() -> None:
         if world.pods[pod.uid].parked:
             break
     assert world.pods[pod.uid].parked
+
+
+def strike(world: World, strikes: Callable[[str, Any], bool], status: int = 500) -> None:
+    """Answer some writes with an error."""
+    write = world.write
+
+    async def struck(method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
+        if strikes(path, body):
+            return Answer(status, b'{"message": "no"}')
+        return await write(method, path, body, content_type=content_type)
+
+    world.write = struck  # type: ignore[method-assign]
+
+
+def test_a_parking_of_which_half_was_written_leaves_no_nomination() -> None:
+    """The mark was written and the write after it failed: kube-scheduler kept the node's room for the parked pod."""
+    world = enforcing(node("a", cpu=4))
+    pod = world.create("task", cpu=2, app="etl")
+    operator = world.operator(steer_nodes=0)
+    operator.step()
+    assert world.pods[pod.uid].nominated == "a"
+    first = [True]
+    strike(world, lambda _, body: body.get("status") == {"nominatedNodeName": None} and first and first.pop())
+    while not world.pods[pod.uid].parked:  # nobody binds it
+        operator.step()
+    assert world.pods[pod.uid].nominated == "a"
+    world.configure("AdmissionQueue", "default", annotations={names.PAUSE: "true"})
+    operator.step()
+    assert world.pods[pod.uid].parked
+    assert not world.pods[pod.uid].nominated
+
+
+@pytest.mark.parametrize("status", [500, 405, 422])
+def test_a_pod_that_cannot_be_resized_is_released_with_the_requests_it_has(
+    status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What its forerunners taught is a help, not a condition."""
+    world = enforcing(node("a", cpu=4))
+    pod = world.create("task", cpu=2, app="etl")
+    monkeypatch.setattr(world.cache.learning, "wanted", lambda _: Resources(cpu=1.5))
+    strike(world, lambda path, _: path.endswith("/resize"), status)
+    world.operator().step()
+    assert not world.pods[pod.uid].gates
