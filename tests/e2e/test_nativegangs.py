@@ -32,7 +32,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Field]:
 
 
 def test_a_native_gang_starts_together_and_the_rest_of_its_group_later(served: Field) -> None:
-    """Eight cores: pods of two wait for their PodGroup, then for the last of four; the fifth comes when one has gone."""
+    """Eight cores: pods of two wait for their PodGroup, then for the last of four; the fifth comes when one is gone."""
     with served.ground("gang", nodes=2, shape=Shape(cpu="4", memory="16Gi")) as ground:
         ground.create([_member(ground, number) for number in range(3)])
         until("they wait for their PodGroup", lambda: _reasons(ground) == {"being-looked-up"}, 40)

@@ -12,6 +12,8 @@ from slackwater_cluster.apps.size import MOST_TASKS
 from slackwater_cluster.objects.records import PodGroupRecord, PodRecord
 
 GroupKey = tuple[str, str]  # namespace and name
+# Versions of the API that come with a kube-scheduler whose queue holds a PodGroup as one, gated while one pod of it is.
+QUEUED_WHOLE = frozenset({"v1beta1"})
 
 
 class PodGroups:
@@ -46,8 +48,12 @@ class PodGroups:
         """Whether a pod names a group that does not exist yet."""
         return bool(pod.group) and self._of(pod) is None and self.served()
 
+    def queued_whole(self, pod: PodRecord) -> bool:
+        """Whether kube-scheduler looks at a pod only once nobody of its group is behind a gate."""
+        return bool(pod.group) and any(group_key(pod) in self._least.get(version, ()) for version in QUEUED_WHOLE)
+
     def _of(self, pod: PodRecord) -> int | None:
-        key = (pod.namespace, pod.group)
+        key = group_key(pod)
         return next((found for each in self._least.values() if (found := each.get(key)) is not None), None)
 
 
