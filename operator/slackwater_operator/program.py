@@ -65,7 +65,7 @@ class Program:
         self.leads_since = 0.0
         self.clock = SteadyClock()
         self.trouble = "not started"
-        self._feeds: list[Feed[Any]] = []
+        self.feeds: list[Feed[Any]] = []
         self._frameworks = ExtendedTable()
 
     async def run(self) -> None:
@@ -112,7 +112,7 @@ class Program:
 
     async def _work(self, cycle: ReleaseLoop) -> None:
         garbage.expect_many()
-        await asyncio.gather(*(feed.complete.wait() for feed in self._feeds))
+        await asyncio.gather(*(feed.complete.wait() for feed in self.feeds))
         self.cache.govern()
         self.cache.views.refresh()
         garbage.set_apart()
@@ -172,9 +172,9 @@ class Program:
                 lambda records: tracker.set(list(records)), lambda records: tracker.drop(list(records))
             )
             made.append(self._reflector(session, sources.customs("TrackedApp", optional=False), feed))
-        return made + self._group_reflectors(session)
+        return made + self.group_reflectors(session)
 
-    def _group_reflectors(self, session: Session) -> list[Reflector[Any]]:
+    def group_reflectors(self, session: Session) -> list[Reflector[Any]]:
         """Kubernetes' own PodGroups, in every version that may be served; where none is, no group is waited for."""
         made = [
             self._reflector(session, sources.pod_groups(version), self._groups(version))
@@ -190,7 +190,7 @@ class Program:
         feed: Feed[Any],
         skipped: Callable[[Meta, Exception], None] | None = None,
     ) -> Reflector[Any]:
-        self._feeds.append(feed)
+        self.feeds.append(feed)
         return Reflector(session, source, feed, on_skip=skipped)
 
     def _pod_set_aside(self, meta: Meta, problem: Exception) -> None:

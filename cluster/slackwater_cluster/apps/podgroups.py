@@ -44,7 +44,7 @@ class PodGroups:
         """How many pods of its group start together with a pod at the least; 0: it is in no gang."""
         return (self._of(pod) or 0) if pod.group else 0
 
-    def awaited(self, pod: PodRecord) -> bool:
+    def missing(self, pod: PodRecord) -> bool:
         """Whether a pod names a group that does not exist yet."""
         return bool(pod.group) and self._of(pod) is None and self.served()
 

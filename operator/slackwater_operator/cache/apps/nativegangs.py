@@ -53,7 +53,7 @@ def native_gang(pods: Sequence[Standing], groups: PodGroups) -> NativeGang:
         quorum=found,
         announced=tasks - len(found.surplus) + found.missing if found.starting else 0,
         led_inside=any(role(each.pod, groups) is not each.pod.role for each in named),
-        absent=tuple(sorted({each.pod.record.group for each in named if groups.awaited(each.pod.record)})),
+        absent=tuple(sorted({each.pod.record.group for each in named if groups.missing(each.pod.record)})),
     )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import pytest
 
-from slackwater_cluster.apps.size import MOST_TASKS
 from slackwater_cluster.objects.records import PodGroupRecord, PodRecord
 from support.fakes.cluster import World, enforcing, node
 
@@ -15,7 +14,7 @@ APP = "group/mpi"
 
 def group(world: World, least: int, name: str = "mpi", namespace: str = "team") -> None:
     """The API server tells of a PodGroup; `least` 0 is one with the basic policy."""
-    world.cache.set_pod_groups("v1beta1", [PodGroupRecord(name=name, namespace=namespace, least=least)])
+    world.cache.set_pod_groups("v1alpha2", [PodGroupRecord(name=name, namespace=namespace, least=least)])
 
 
 def members(world: World, *names: str, cpu: float = 1.0, **more: object) -> list[PodRecord]:
@@ -93,14 +92,6 @@ def test_a_gang_that_can_never_fit_is_refused_with_the_numbers() -> None:
     assert "all of its 9 pods or none" in said.sentence
 
 
-def test_a_number_that_nobody_can_mean_is_bounded() -> None:
-    """It is a number of tasks as `slackwater.io/tasks` is."""
-    world = enforcing(node("a", cpu=4))
-    group(world, 2**31 - 1)
-    (pod,) = members(world, "m0")
-    assert world.cache.pod_groups.least(pod) == MOST_TASKS
-
-
 @pytest.mark.parametrize(
     "told",
     [
@@ -167,16 +158,3 @@ def test_an_app_with_two_gangs_starts_with_what_both_need() -> None:
     world.create("s1", group="second", app="both")
     assert operator.step() == 4
     assert operator.step() == 1
-
-
-def test_groups_that_one_version_of_the_api_forgets_are_known_by_the_other() -> None:
-    """While a cluster is upgraded."""
-    world = enforcing(node("a", cpu=8))
-    (pod,) = members(world, "m0")
-    record = PodGroupRecord(name="mpi", namespace="team", least=3)
-    world.cache.set_pod_groups("v1alpha2", [record])
-    world.cache.set_pod_groups("v1beta1", [record])
-    world.cache.drop_pod_groups("v1alpha2", [record])
-    assert world.cache.pod_groups.least(pod) == 3
-    world.cache.drop_pod_groups("v1beta1", [record])
-    assert world.cache.pod_groups.least(pod) == 0
