@@ -20,11 +20,15 @@ class PodGroups:
     """Every PodGroup, by the version of the API that told of it: while a cluster is upgraded two may.
 
     `served` says whether the API server serves PodGroups that we may read. Where it does not, a group that a pod names
-    is a name and nothing more.
+    is a name and nothing more. `parted` says whether the pods of a pod's group are in several apps: such a group is no
+    gang of any of them.
     """
 
-    def __init__(self, served: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self, served: Callable[[], bool] = lambda: False, parted: Callable[[PodRecord], bool] = lambda _: False
+    ) -> None:
         self.served = served
+        self._parted = parted
         self._least: dict[str, dict[GroupKey, int]] = {}
 
     def set(self, version: str, records: Iterable[PodGroupRecord]) -> frozenset[GroupKey]:
@@ -42,7 +46,7 @@ class PodGroups:
 
     def least(self, pod: PodRecord) -> int:
         """How many pods of its group start together with a pod at the least; 0: it is in no gang."""
-        return (self._of(pod) or 0) if pod.group else 0
+        return 0 if not pod.group or self._parted(pod) else self._of(pod) or 0
 
     def missing(self, pod: PodRecord) -> bool:
         """Whether a pod names a group that does not exist yet."""

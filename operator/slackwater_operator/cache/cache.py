@@ -47,7 +47,7 @@ class OperatorCache:
         self.node_requests = NodeRequests(self._seat_queue, self.governing.manages)
         self.reach = NodeReach(self.node_requests)
         self.quarantine = Quarantine()
-        self.pod_groups = PodGroups()
+        self.pod_groups = PodGroups(parted=self.index.groups.several)
         self.views = AppViews(
             self.index, self.in_flight, self.governing, self.quarantine, self.pod_groups, ask_sizes=ask_sizes
         )

@@ -158,3 +158,17 @@ def test_an_app_with_two_gangs_starts_with_what_both_need() -> None:
     world.create("s1", group="second", app="both")
     assert operator.step() == 4
     assert operator.step() == 1
+
+
+def test_a_group_of_several_apps_is_left_to_kube_scheduler() -> None:
+    """Each app has two of four pods and would wait for ever; while one app alone names the group, it is a gang."""
+    world = enforcing(node("a", cpu=8))
+    group(world, 4)
+    members(world, "m0", "m1", app="one")
+    operator = world.operator()
+    assert operator.step() == 0
+    world.delete(*members(world, "m2", app="two"))
+    assert operator.step() == 0
+    assert operator.said("one").reason == "gang-incomplete"
+    members(world, "m2", "m3", app="two")
+    assert operator.step() == 4
