@@ -39,7 +39,7 @@ def customs(kind: str, *, optional: bool = True) -> Source[CustomRecord]:
 
 def pod_groups(version: str) -> Source[PodGroupRecord]:
     """The source of Kubernetes' own PodGroups in a version of its API; most clusters serve none."""
-    path = f"/apis/scheduling.k8s.io/{version}/podgroups"
+    path = api_path("podgroups", group="scheduling.k8s.io", version=version)
     absent = (MISSING, FORBIDDEN)
     return Source(path, wire.PodGroup, trim.pod_group, key=_key, absent=absent, again=RARELY)
 
