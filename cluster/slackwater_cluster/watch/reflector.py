@@ -46,6 +46,7 @@ ABSENT_SECONDS = 10.0
 
 GONE = 410
 MISSING = 404
+FORBIDDEN = 403
 
 
 class Sink(Protocol[R_contra]):
@@ -71,7 +72,9 @@ class Source(Generic[R]):
     # Of a record or of an object's metadata: both have uid, name and namespace.
     key: Callable[[Any], str] = lambda thing: str(thing.uid)
     params: tuple[tuple[str, str], ...] = ()
-    optional: bool = False  # a kind that is not installed (404) counts as an empty list, and is asked for again
+    # Answers that count as an empty list: of a kind that is not installed (404), or that we may not read (403).
+    absent: tuple[int, ...] = ()
+    again: float = ABSENT_SECONDS  # seconds until it is asked for again then
 
 
 @dataclass(slots=True)
@@ -79,6 +82,7 @@ class Health:
     """What is to be said about a reflector: for readiness and for people."""
 
     synced: bool = False
+    absent: bool = False  # the kind is not there, or not ours to read: nothing is known of its objects
     trouble: str = "not listed yet"
     events: int = 0
     failures: int = 0
@@ -120,7 +124,7 @@ class Reflector(Generic[R]):
                 log.info("listing again", path=self.source.path, reason=str(reason))
                 await self.sleep(self._backoff.pause())
             except _Refused as refusal:
-                if refusal.status == MISSING and self.source.optional:
+                if refusal.status in self.source.absent:
                     await self._absent(str(refusal))
                 else:
                     await self._wait(str(refusal), refusal.retry_after)
@@ -139,14 +143,16 @@ class Reflector(Generic[R]):
         await self.sleep(self._backoff.pause(asked))
 
     async def _absent(self, trouble: str) -> None:
+        if trouble != self.health.trouble:
+            log.info("not there", path=self.source.path, answer=trouble)
         gone, self.held = list(self.held.values()), {}
-        self._version, self.health.trouble = "", trouble
+        self._version, self.health.trouble, self.health.absent = "", trouble, True
         if gone:
             self.sink.vanished(gone)
         if not self.health.synced:
             self.health.synced = True
             self.sink.synced()
-        await self.sleep(ABSENT_SECONDS)
+        await self.sleep(self.source.again)
 
     # -- list ---------------------------------------------------------------------------------------------------
 
@@ -174,7 +180,7 @@ class Reflector(Generic[R]):
             self.sink.vanished([self.held.pop(key) for key in some])
             await asyncio.sleep(0)
         self._version, self._anew = version, False
-        self.health.synced, self.health.trouble = True, ""
+        self.health.synced, self.health.absent, self.health.trouble = True, False, ""
         self._backoff.success()
         self.sink.synced()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from slackwater.resources import Resources
 from slackwater_cluster import names
+from slackwater_cluster.apps.podgroups import PodGroups
 from slackwater_cluster.frameworks import builtin
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.objects.records import NamespaceRecord, PodRecord
@@ -22,7 +23,7 @@ def seen(*pods: PodRecord) -> AppView:
     for each in pods:
         index.set(each)
     (key,) = index.keys()
-    return app_view(*key, index.app(key), InFlightPods(), builtin())
+    return app_view(*key, index.app(key), InFlightPods(), builtin(), PodGroups())
 
 
 def one(name: str, cpu: float, *, created: float, role: str = "task", **more: object) -> PodRecord:
