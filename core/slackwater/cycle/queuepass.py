@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from slackwater.cycle.admit import AdmissionRound, Admitted
 from slackwater.cycle.appsize import AppSizes
+from slackwater.cycle.appstarts.emptynodes import EmptyNodes
 from slackwater.cycle.appstarts.nodegrowth import NodeGrowth
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
@@ -77,6 +78,7 @@ def lane(
     snapshot: Snapshot,
     rooms: NodeRooms,
     driver_nodes: DriverNodes,
+    empty: EmptyNodes,
     growth: NodeGrowth,
     apps: Sequence[App],
     sizes: AppSizes,
@@ -84,7 +86,7 @@ def lane(
     """Steps 1 to 3 for one queue."""
     queue = growth.queue
     pool = snapshot.pool_of(queue)
-    admission = AdmissionRound(snapshot, queue, pool, apps, rooms, driver_nodes, sizes, growth)
+    admission = AdmissionRound(snapshot, queue, pool, apps, rooms, driver_nodes, empty, sizes, growth)
     starts = Admitted() if queue.paused else admission.admit_in_order()
     started = [] if queue.paused else [*admission.running, *starts.started]
     line = _line(snapshot, queue, rooms, admission, started, bounded=True)
