@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
 from unittest.mock import patch
 
 import numpy as np
@@ -23,7 +22,7 @@ from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.snapshot import App, Snapshot
 from slackwater.resources import Resources
 from slackwater.roles import Role
-from support.builders.nodes import node_table
+from support.builders.nodes import node_table, some_way
 from support.builders.snapshots import cpu, group, queue, released, snapshot, task_app
 
 NOW = 400.0  # patience is 300
@@ -79,16 +78,6 @@ def test_a_gang_whose_sizes_never_fit_together_is_refused_with_the_numbers(
     assert not keeps_room(seen)
 
 
-def fits(total: list[int], sizes: Sizes) -> bool:
-    """Whether some choice of a node for each pod is within all nodes."""
-    pods = [size for count, size in sizes for _ in range(count)]
-    for choice in product(range(len(total)), repeat=len(pods)):
-        taken = [sum(pod for pod, at in zip(pods, choice, strict=True) if at == node) for node in range(len(total))]
-        if all(held <= whole for held, whole in zip(taken, total, strict=True)):
-            return True
-    return False
-
-
 few = st.tuples(st.integers(1, 3), st.integers(1, 9))
 
 
@@ -99,7 +88,8 @@ def test_a_gang_is_refused_if_and_only_if_the_empty_nodes_do_not_hold_it(
 ) -> None:
     """Of a few pods and nodes every way is tried. Nothing that could ever fit is refused, however full nodes are."""
     seen = on_nodes([float(each) for each in total], gang_of((first, second)), free=[0.5] * len(total))
-    assert decide(seen).verdicts["gang"].refused is not fits(total, (first, second))
+    pods = [(size, [True] * len(total)) for count, size in (first, second) for _ in range(count)]
+    assert decide(seen).verdicts["gang"].refused is not some_way(total, pods)
 
 
 # Pods of 3.5 cores go in pairs on nodes without one of 7: they want 70 nodes, of 65. Too many to try every way.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from slackwater.cycle.podline.packing import PodSize, packed
+from support.builders.nodes import some_way
 
 Sizes = list[tuple[int, int, int]]  # so many pods, what each asks for, and the nodes it reaches as bits
 
@@ -22,19 +21,6 @@ def pods_of(sizes: Sizes, nodes: int) -> list[PodSize]:
     return made
 
 
-def any_way(rooms: list[int], pods: list[PodSize]) -> bool:
-    """Whether some choice of a node for each pod is within all rooms."""
-    for choice in product(range(len(rooms)), repeat=len(pods)):
-        taken = [
-            sum(pod.asked[0] for pod, at in zip(pods, choice, strict=True) if at == node) for node in range(len(rooms))
-        ]
-        if all(pod.reach[at] for pod, at in zip(pods, choice, strict=True)) and all(
-            map(float.__le__, map(float, taken), map(float, rooms))
-        ):
-            return True
-    return False
-
-
 size = st.tuples(st.integers(1, 2), st.integers(1, 8), st.integers(1, 7))
 
 
@@ -45,7 +31,7 @@ def test_a_search_that_comes_to_its_end_tells_whether_there_is_a_way(rooms: list
     pods = pods_of(sizes, len(rooms))
     found = packed(np.array(rooms, float)[:, None], np.ones((len(rooms), 1)), pods, 10_000)
     assert found.certain
-    assert (found.rows is not None) is any_way(rooms, pods)
+    assert (found.rows is not None) is some_way(rooms, [(float(pod.asked[0]), pod.reach.tolist()) for pod in pods])
 
 
 def test_a_search_without_steps_proves_nothing() -> None:
