@@ -36,7 +36,7 @@ Wanted = tuple[tuple[int, int], ...]  # shapes, and how many pods of each
 PODS, LEAST = 500, 25
 
 
-class Shortage(NamedTuple):
+class GangShortage(NamedTuple):
     """Why the nodes never hold a gang."""
 
     pods: int  # all of them, or those that are too many
@@ -53,7 +53,7 @@ class EmptyNodes:
         self._queues = {queue.name: queue for queue in snapshot.queues}
         self._to_hold = self._to_rule_out = PODS
         self._held: dict[tuple[object, ...], bool] = {}
-        self._short: dict[Wanted, Shortage | None] = {}
+        self._short: dict[Wanted, GangShortage | None] = {}
 
     def could_hold(self, gang: App) -> bool:
         """Whether a way was found to place all held pods of a gang at once; no is no proof."""
@@ -75,7 +75,7 @@ class EmptyNodes:
                     rooms.take_on(shape, node)
         return rooms.holds_all(self._wanted(rooms, queue, held))
 
-    def shortage(self, gang: App) -> Shortage | None:
+    def shortage(self, gang: App) -> GangShortage | None:
         """Why the nodes could never hold the held pods of several groups at once; None where that is not certain."""
         held = at_once(gang)
         if self._snapshot.nodes is None or len(held) < 2:
@@ -93,7 +93,7 @@ class EmptyNodes:
         return tuple(sorted(counts.items()))
 
     # pods that ask for s or more > Σ over the nodes that take one of them of ⌊total ÷ s⌋
-    def _outnumbered(self, queue: str, held: Sequence[PodGroup]) -> Shortage | None:
+    def _outnumbered(self, queue: str, held: Sequence[PodGroup]) -> GangShortage | None:
         """Of pods that ask for so much or more of one kind a node holds so many at the most, whatever their mixture."""
         total, shapes = self._table.total, self._bare.shapes(self._queues[queue], held)
         for column, kind in enumerate(self._table.kinds):
@@ -102,14 +102,14 @@ class EmptyNodes:
             for group, shape in largest_first:
                 rows, pods, size = rows | self._bare.rows(shape), pods + len(group.held), group.request[kind]
                 if size > 0 and pods > (there := int(places(total[rows][:, [column]], [size]).sum())):
-                    return Shortage(pods, there, kind, size)
+                    return GangShortage(pods, there, kind, size)
         return None
 
-    def _no_way(self, wanted: Wanted) -> Shortage | None:
+    def _no_way(self, wanted: Wanted) -> GangShortage | None:
         """Every way to place them was tried."""
         certain = self._to_rule_out > 0 and self._bare.rules_out(wanted)
         self._to_rule_out -= max(LEAST, _pods(wanted))
-        return Shortage(_pods(wanted)) if certain else None
+        return GangShortage(_pods(wanted)) if certain else None
 
     @property
     def _table(self) -> NodeTable:
