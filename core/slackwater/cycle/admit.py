@@ -17,6 +17,7 @@ from slackwater.cycle.appsize import AppSizes
 from slackwater.cycle.appstarts.appline import AppLine, FairShares
 from slackwater.cycle.appstarts.assembly import Assembly, idle
 from slackwater.cycle.appstarts.driverbudget import DriverBudget
+from slackwater.cycle.appstarts.emptynodes import EmptyNodes
 from slackwater.cycle.appstarts.firsttasks import first_tasks
 from slackwater.cycle.appstarts.impossible import PossibleApps, incomplete
 from slackwater.cycle.appstarts.nodegrowth import NodeGrowth
@@ -52,12 +53,13 @@ class AdmissionRound:
         apps: Sequence[App],
         rooms: NodeRooms,
         driver_nodes: DriverNodes,
+        empty: EmptyNodes,
         sizes: AppSizes,
         growth: NodeGrowth,
     ) -> None:
         self.queue, self.pool, self.rooms, self.driver_nodes = queue, pool, rooms, driver_nodes
         self.facts, self.growth = sizes.facts, growth
-        self._possible = PossibleApps(queue, rooms, apps)
+        self._possible = PossibleApps(queue, rooms, empty, apps)
         self.shapes, self.apps, self.grows = self._possible.shapes, self._possible.apps, queue.grows
         scale = pool.scale if pool else None
         self.sizes = {app.id: sizes.of(app, scale) for app in self.apps}
@@ -68,7 +70,7 @@ class AdmissionRound:
         self._shares = FairShares(queue, self.running)
         self._order = AppLine(queue, self.sizes, self._shares, snapshot.now, snapshot.patience)
         self.budget = DriverBudget(snapshot, queue, self.running, self.sizes, driver_nodes)
-        self.assembly = Assembly(rooms, driver_nodes, self.shapes, queue, snapshot.now, snapshot.patience)
+        self.assembly = Assembly(rooms, driver_nodes, empty, self.shapes, queue, snapshot.now, snapshot.patience)
         self._slots = PoolSlots(pool, self.sizes, self.apps, self.running, driver_nodes.serves) if pool else None
         # Slots of what was released in this round.
         self.spent = self._slots.spent if self._slots else dict.fromkeys(Category, 0.0)
@@ -165,8 +167,10 @@ class AdmissionRound:
         driver = self.facts(app).driver
         if driver is not None and not app.started and not self.driver_nodes.together(app, driver):
             return self._apart(app, driver, position)
-        verdict = self._possible.gang_too_large(app, position)
-        return self._possible.beyond_all(app, position) if verdict is None and app.gang else verdict
+        if not app.gang:
+            return None
+        tests = (self._possible.gang_too_large, self._possible.beyond_all, self._possible.never_together)
+        return next((verdict for test in tests if (verdict := test(app, position)) is not None), None)
 
     def _apart(self, app: App, driver: PodGroup, position: int) -> Verdict:
         """Driver and task are more than all nodes together, or no node would take the task beside the driver."""

@@ -78,8 +78,8 @@ SENTENCES: Mapping[WaitReason, str] = {
         "lower the request, or let it use larger nodes (those that are cordoned, not ready or tainted do not count)"
     ),
     WaitReason.GANG_TOO_LARGE: (
-        "a gang starts with all of its {expected} pods or none, and the nodes of queue {queue} hold {places} of them "
-        "even when they are empty; ask for fewer, or {remedy}"
+        "a gang starts with all of its pods or none, and the nodes of queue {queue} that it may use hold {most}, "
+        "even when they are empty; ask for less, or {remedy}"
     ),
     WaitReason.BUDGET: (
         "drivers of queue {queue} may hold {budget} {kind} of {capacity}, so that each can still run a task "

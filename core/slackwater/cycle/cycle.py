@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from slackwater.admission.budget import Budget, budget
 from slackwater.cycle.appsize import AppSizes
+from slackwater.cycle.appstarts.emptynodes import EmptyNodes
 from slackwater.cycle.appstarts.nodegrowth import NodeGrowth, flight_by_priority
 from slackwater.cycle.appverdicts import Verdict
 from slackwater.cycle.drivernodes import DriverNodes
@@ -51,12 +52,12 @@ def decide(snapshot: Snapshot, *, explain: bool = True, sizes: AppSizes | None =
     leaves verdicts and budgets out, where nobody reads them (the simulator). Decisions are the same either way.
     """
     sizes = AppSizes() if sizes is None else sizes
-    rooms, driver_nodes = NodeRooms(snapshot), DriverNodes(snapshot, sizes)
+    rooms, driver_nodes, empty = NodeRooms(snapshot), DriverNodes(snapshot, sizes), EmptyNodes(snapshot)
     sizes.forget_others(snapshot.apps)
     queues = _by_queue(snapshot)
     growths = [NodeGrowth(queue, apps, rooms) for queue, apps in queues]
     lanes = [
-        lane(snapshot, rooms, driver_nodes, growth, apps, sizes)
+        lane(snapshot, rooms, driver_nodes, empty, growth, apps, sizes)
         for growth, (_, apps) in zip(growths, queues, strict=True)
     ]
     window = ReleaseWindow(snapshot.window, flight_by_priority(snapshot.apps))

@@ -70,7 +70,8 @@ class NodeRooms:
         self._kept: Floats = np.zeros_like(self.room)
         self._kept_native: Floats = np.zeros_like(self.native)
         self._closed: Mask = np.zeros(len(table), np.bool_)
-        self._vain: set[tuple[tuple[int, int], ...]] = set()  # pods that did not all fit; room only shrinks in a round
+        # Pods that did not all fit, and whether that is certain; room only shrinks in a round.
+        self._vain: dict[tuple[tuple[int, int], ...], bool] = {}
         self._searches = SEARCHES
         self._slacks: dict[int, Floats] = {}  # by shape, see _slack; renewed row by row as pods take their room
 
@@ -123,9 +124,14 @@ class NodeRooms:
             return bool(self._counts[shape])
         return bool((self._fits[shape] & ~barred).any())
 
+    def rows(self, shape: int) -> Mask:
+        """The rows of the nodes that have."""
+        found: Mask = self._fits[shape]
+        return found
+
     def nodes(self, shape: int) -> list[str]:
-        """The names of the nodes that have."""
-        return [self.names[row] for row in np.flatnonzero(self._fits[shape]).tolist()]
+        """Their names."""
+        return [self.names[row] for row in np.flatnonzero(self.rows(shape)).tolist()]
 
     def take(self, shape: int, barred: Mask | None = None, *, spread: bool = False) -> int:
         """Give one pod of the shape its room; the row, or −1 where no node has any. `spread`: where most is left."""
@@ -169,9 +175,9 @@ class NodeRooms:
             if all(len(found) == count for found, (_, count) in zip(rows, wanted, strict=True)):
                 return rows
             self._restore(before)
-        found = self._searched(wanted) if mixed else None
+        found, certain = self._searched(wanted) if mixed else (None, True)
         if found is None:
-            self._vain.add(asked)
+            self._vain[asked] = certain
         return found
 
     def holds_all(self, wanted: Sequence[tuple[int, int]]) -> bool:
@@ -180,6 +186,10 @@ class NodeRooms:
         found = self.take_all(wanted) is not None
         self._restore(before)
         return found
+
+    def rules_out(self, wanted: Sequence[tuple[int, int]]) -> bool:
+        """Whether it is certain that so many pods of each shape would not all find room; no says nothing."""
+        return not self.holds_all(wanted) and self._vain[tuple(sorted(wanted))]
 
     def seats(self, wanted: Sequence[tuple[int, int]]) -> list[int]:
         """How many of so many pods of each shape would find room together."""
@@ -225,12 +235,12 @@ class NodeRooms:
         self._renew(row)
         return count
 
-    def _searched(self, wanted: Sequence[tuple[int, int]]) -> list[list[int]] | None:
-        """The same for a few pods and nodes, looked for in other ways still."""
+    def _searched(self, wanted: Sequence[tuple[int, int]]) -> tuple[list[list[int]] | None, bool]:
+        """The same for a few pods and nodes, looked for in other ways still; and whether it is certain."""
         pods = [at for at in self._hardest(wanted) for _ in range(wanted[at][1])]
         rows = np.flatnonzero(self._fits[[shape for shape, _ in wanted]].any(axis=0))
         if len(pods) * len(rows) > SEARCHED or self._searches <= 0:
-            return None
+            return None, False
         self._searches -= 1
         sizes = [
             PodSize(
@@ -241,12 +251,14 @@ class NodeRooms:
             for shape, _ in wanted
         ]
         left, share = np.concatenate([self.room, self.native], axis=1)[rows], 1 / self._scale[rows]
-        places = packed(left, share, [sizes[at] for at in pods], STEPS)
+        places, certain = packed(left, share, [sizes[at] for at in pods], STEPS)
+        if places is None:
+            return None, certain
         found: list[list[int]] = [[] for _ in wanted]
-        for at, place in zip(pods, places or (), strict=bool(places)):
+        for at, place in zip(pods, places, strict=True):
             found[at].append(int(rows[place]))
             self._charge(wanted[at][0], int(rows[place]))
-        return found if places else None
+        return found, True
 
     def _hardest(self, wanted: Sequence[tuple[int, int]]) -> list[int]:
         """The rarest first: they have the fewest nodes to choose from. Then the largest: small ones fit beside them."""

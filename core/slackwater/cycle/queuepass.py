@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from slackwater.cycle.admit import AdmissionRound, Admitted
 from slackwater.cycle.appsize import AppSizes
+from slackwater.cycle.appstarts.emptynodes import EmptyNodes
 from slackwater.cycle.appstarts.nodegrowth import NodeGrowth
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
@@ -77,6 +78,7 @@ def lane(
     snapshot: Snapshot,
     rooms: NodeRooms,
     driver_nodes: DriverNodes,
+    empty: EmptyNodes,
     growth: NodeGrowth,
     apps: Sequence[App],
     sizes: AppSizes,
@@ -84,7 +86,7 @@ def lane(
     """Steps 1 to 3 for one queue."""
     queue = growth.queue
     pool = snapshot.pool_of(queue)
-    admission = AdmissionRound(snapshot, queue, pool, apps, rooms, driver_nodes, sizes, growth)
+    admission = AdmissionRound(snapshot, queue, pool, apps, rooms, driver_nodes, empty, sizes, growth)
     starts = Admitted() if queue.paused else admission.admit_in_order()
     started = [] if queue.paused else [*admission.running, *starts.started]
     line = _line(snapshot, queue, rooms, admission, started, bounded=True)
@@ -197,11 +199,17 @@ def _by_priority(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None
 
 
 def _assemble(lanes: Sequence[Lane], window: ReleaseWindow) -> None:
-    """Keep room for one app of each queue that is overdue; pods of higher priority take theirs before it is kept."""
+    """Keep room for one app of each queue that is overdue; pods of higher priority take theirs before it is kept.
+
+    A round only takes room: what of a priority could not go before one claimant cannot go before the next either.
+    """
+    lowest, gone = math.inf, set[str]()
     for each in lanes:
         for claimant in each.admission.overdue(each.started):
-            _urgent(lanes, window, claimant.priority + 1)
-            gone = {release.app for other in lanes for release in other.releases}
+            if claimant.priority < lowest:
+                lowest = claimant.priority
+                _urgent(lanes, window, claimant.priority + 1)
+                gone = {release.app for other in lanes for release in other.releases}
             if claimant.id not in gone and each.admission.assembly.keep(claimant):
                 break
 
@@ -215,7 +223,8 @@ def _keep_first_tasks(lanes: Sequence[Lane]) -> None:
 
 def _urgent(lanes: Sequence[Lane], window: ReleaseWindow, least: int) -> None:
     """What of this priority and above goes; afterwards the pools' borders are closed again for the others."""
-    if not any(app.priority >= least and app.held_pods for each in lanes for app in each.admission.apps):
+    apps = ((each.admission, app) for each in lanes for app in each.admission.apps)
+    if not any(app.priority >= least and any(candidates(app, admission)) for admission, app in apps):
         return
     _pass(lanes, window, least)
     _by_priority(lanes, window, least)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.cycle import decide
 from slackwater.cycle.noderooms import NodeRooms
+from slackwater.cycle.podline.packing import Packing
 from slackwater.cycle.snapshot import App, Snapshot
 from slackwater.resources import Resources
 from support.builders.nodes import node_table
@@ -112,6 +113,6 @@ def test_many_gangs_that_do_not_fit_take_no_longer_than_one() -> None:
     gangs = [App(f"gang-{number}", "team", float(number), groups, gang=True) for number in range(50)]
     table = node_table([[8.0]] * 8 + [[1.0]] * 92, kinds=("cpu",), total=[[16.0]] * 100)
     seen = replace(snapshot(*gangs, on=queue(1600, free=156.0)), nodes=table)
-    with patch("slackwater.cycle.noderooms.packed", return_value=None) as searched:
+    with patch("slackwater.cycle.noderooms.packed", return_value=Packing(None, certain=False)) as searched:
         assert not released(decide(seen))
     assert searched.call_count <= 1

@@ -61,3 +61,12 @@ def place(table: NodeTable, asks: Sequence[PodAsk], **options: Any) -> list[Plac
     while not batch.done:
         found |= {outcome.uid: outcome for outcome in batch.step(len(asks))}
     return [found[each.uid] for each in asks]
+
+
+def some_way(rooms: Sequence[float], pods: Sequence[tuple[float, Sequence[bool]]]) -> bool:
+    """Whether the rooms hold these pods, each with its size and the nodes that it reaches: every way is tried."""
+    if not pods:
+        return True
+    (size, reach), rest = pods[0], pods[1:]
+    homes = [node for node, room in enumerate(rooms) if reach[node] and room >= size]
+    return any(some_way([*rooms[:at], rooms[at] - size, *rooms[at + 1 :]], rest) for at in homes)

@@ -1,17 +1,20 @@
 """Room that is kept for an app which has waited longer than patience and fits nowhere, until its deadline.
 
-Its claim lasts one patience and rests for one, so that what never comes together does not idle the nodes.
+Its claim lasts one patience and rests for one, so that what does not come together for long does not idle the nodes.
+Nothing is kept for a gang that the nodes could not hold at once even without other pods of ours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from slackwater.cycle.appstarts.emptynodes import EmptyNodes
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
+from slackwater.cycle.podline.earlystart import at_once
 from slackwater.cycle.podline.readiness import lacking_room
 from slackwater.cycle.snapshot import App, PodGroup, Queue
 
@@ -28,12 +31,13 @@ class Assembly:
         self,
         rooms: NodeRooms,
         driver_nodes: DriverNodes,
+        empty: EmptyNodes,
         shapes: Mapping[tuple[str, str], int],
         queue: Queue,
         now: float,
         patience: float,
     ) -> None:
-        self._rooms, self._driver_nodes, self._shapes = rooms, driver_nodes, shapes
+        self._rooms, self._driver_nodes, self._empty, self._shapes = rooms, driver_nodes, empty, shapes
         self._queue, self._now, self._patience = queue, now, patience
         self.app: App | None = None
         self.keeps = False  # whether it fits nowhere yet, so that room is kept from others
@@ -53,16 +57,12 @@ class Assembly:
     def keep(self, app: App) -> bool:
         """Keep room for an app that may claim some; False where nothing that is kept could help it."""
         ready = lacking_room(app, self._queue)
-        groups = [group for group in app.groups if group.held] if app.gang and ready else ready
+        groups = at_once(app) if app.gang and ready else ready
         held = [(self._shapes[app.id, group.key], len(group.held)) for group in groups]
         if not held or not self._driver_nodes.serves(app):
             return False
         if app.gang:
-            self.app = app
-            self.keeps = not self._rooms.holds_all(held)
-            if self.keeps:
-                self._rooms.keep_most(held)
-            return True
+            return self._keep_whole(app, held)
         if not any(self._rooms.fits(shape) for shape, _ in held):
             row = self._rooms.roomiest(held[0][0], self._open_to(app, groups[0]))
             if row < 0:
@@ -70,6 +70,16 @@ class Assembly:
             self._rooms.keep_row(row)
             self.keeps = True
         self.app = app
+        return True
+
+    def _keep_whole(self, gang: App, held: Sequence[tuple[int, int]]) -> bool:
+        """Keep room for as many pods of a gang as find any; nothing where it would never come together."""
+        keeps = not self._rooms.holds_all(held)
+        if keeps and not self._empty.could_hold(gang):
+            return False
+        if keeps:
+            self._rooms.keep_most(held)
+        self.app, self.keeps = gang, keeps
         return True
 
     def _open_to(self, app: App, group: PodGroup) -> Floats | None:

@@ -6,18 +6,21 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from slackwater.admission.budget import in_words
-from slackwater.cycle.appverdicts import Verdict, WaitReason, enlarged
+from slackwater.cycle.appstarts.emptynodes import EmptyNodes
+from slackwater.cycle.appverdicts import Verdict, WaitReason, describe, enlarged
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.podline.earlystart import precedes
+from slackwater.cycle.podline.earlystart import at_once, precedes
 from slackwater.cycle.snapshot import App, PodGroup, Queue
 from slackwater.resources import Resources, total
+
+NAMED = 4  # sizes of a gang's pods that a sentence names
 
 
 class PossibleApps:
     """The apps of one queue without groups that no node could ever take, and the shapes of the others."""
 
-    def __init__(self, queue: Queue, rooms: NodeRooms, apps: Sequence[App]) -> None:
-        self._queue, self._rooms = queue, rooms
+    def __init__(self, queue: Queue, rooms: NodeRooms, empty: EmptyNodes, apps: Sequence[App]) -> None:
+        self._queue, self._rooms, self._empty = queue, rooms, empty
         self.shapes: dict[tuple[str, str], int] = {}  # of groups with held pods, by app and key
         self._impossible: dict[str, PodGroup] = {}  # by app: a group that no node could ever take
         self.apps = self._shaped(apps)
@@ -58,14 +61,29 @@ class PossibleApps:
         return Verdict(app.id, WaitReason.TOO_LARGE, numbers, position)
 
     def gang_too_large(self, app: App, position: int) -> Verdict | None:
-        """The verdict on a gang that not all nodes together could hold, were they empty."""
+        """The verdict on a gang of which one group is more than all nodes together could hold, were they empty."""
         for group in app.groups if app.gang else ():
             places = self._rooms.places(self.shapes[app.id, group.key]) if group.held else group.together
             if group.held and self._rooms.known and group.together > places:
-                numbers = {"queue": self._queue.name, "expected": group.together, "places": places}
-                numbers["remedy"] = enlarged(self._queue.maximum)
-                return Verdict(app.id, WaitReason.GANG_TOO_LARGE, numbers, position)
+                return self._never(
+                    app, f"at most {places} of its {group.together} pods of {describe(group.request)}", position
+                )
         return None
+
+    def never_together(self, app: App, position: int) -> Verdict | None:
+        """The verdict on a gang whose pods of several sizes the empty nodes could not hold together."""
+        if not app.gang or (short := self._empty.shortage(app)) is None:
+            return None
+        if short.kind:
+            size = f"{in_words(short.kind, short.size)} {short.kind}"
+            return self._never(app, f"at most {short.places} of its {short.pods} pods of {size} or more", position)
+        sizes = [f"{len(group.held)} of {describe(group.request)}" for group in at_once(app)]
+        more = ["others"] if len(sizes) > NAMED else []
+        return self._never(app, f"only a part of these {short.pods}: {', '.join([*sizes[:NAMED], *more])}", position)
+
+    def _never(self, app: App, most: str, position: int) -> Verdict:
+        numbers = {"queue": self._queue.name, "most": most, "remedy": enlarged(self._queue.maximum)}
+        return Verdict(app.id, WaitReason.GANG_TOO_LARGE, numbers, position)
 
     def beyond_all(self, app: App, position: int) -> Verdict | None:
         """The verdict on an app of which nothing is within what the queue may ever have: no pod, or not its gang."""

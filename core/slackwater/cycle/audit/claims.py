@@ -25,6 +25,7 @@ from functools import cached_property
 
 from slackwater.cycle.admit import AdmissionRound
 from slackwater.cycle.appsize import AppSizes
+from slackwater.cycle.appstarts.emptynodes import EmptyNodes
 from slackwater.cycle.appstarts.firsttasks import first_tasks
 from slackwater.cycle.appstarts.nodegrowth import NodeGrowth, in_flight
 from slackwater.cycle.appverdicts import Verdict, WaitReason, describe
@@ -81,7 +82,7 @@ class Hold:
 
 def holds(snapshot: Snapshot, decided: Round) -> list[Hold]:
     """Every group that is still held after the round, and why."""
-    rooms = NodeRooms(snapshot)
+    rooms, empty = NodeRooms(snapshot), EmptyNodes(snapshot)
     # Growth pods under way take their room first, as in the round itself.
     growths = {q.name: NodeGrowth(q, [a for a in snapshot.apps if a.queue == q.name], rooms) for q in snapshot.queues}
     snapshot = replace(snapshot, queues=tuple(each.queue for each in growths.values()))
@@ -91,7 +92,7 @@ def holds(snapshot: Snapshot, decided: Round) -> list[Hold]:
     before = {app.id: app for app in snapshot.apps}
     for queue in snapshot.queues:
         apps = [app for app in after.apps if app.queue == queue.name]
-        found += _Holds(after, growths[queue.name], apps, before, rooms, flight).all()
+        found += _Holds(after, growths[queue.name], apps, before, rooms, empty, flight).all()
     return found
 
 
@@ -134,13 +135,15 @@ class _Holds:
         apps: Sequence[App],
         before: Mapping[str, App],
         rooms: NodeRooms,
+        empty: EmptyNodes,
         flight: int,
     ) -> None:
         queue = next(each for each in snapshot.queues if each.name == growth.queue.name)
-        self.snapshot, self.queue, self.rooms, self.flight = snapshot, queue, rooms, flight
+        self.snapshot, self.queue, self.rooms, self.empty, self.flight = snapshot, queue, rooms, empty, flight
         self.before = before  # what the round saw: parents that go with it let their children go in the next one
         pool, sizes = snapshot.pool_of(queue), AppSizes()
-        self.admission = AdmissionRound(snapshot, queue, pool, apps, rooms, DriverNodes(snapshot, sizes), sizes, growth)
+        nodes = DriverNodes(snapshot, sizes)
+        self.admission = AdmissionRound(snapshot, queue, pool, apps, rooms, nodes, empty, sizes, growth)
         self.apps = apps
 
     def all(self) -> list[Hold]:
@@ -234,7 +237,8 @@ class _Holds:
         ]
         queues = {queue.name: queue for queue in self.snapshot.queues}
         overdue = (each for each in waiting if self.admission.assembly.deadline(each) is not None)
-        return next((each for each in overdue if lacking_room(self.before[each.id], queues[each.queue])), None)
+        lacking = (each for each in overdue if lacking_room(self.before[each.id], queues[each.queue]))
+        return next((each for each in lacking if not each.gang or self.empty.could_hold(each)), None)
 
     def _shares_nodes(self, other: Queue) -> bool:
         """Whether another queue's apps may use nodes of this one; where nodes are not known, none do."""

@@ -48,6 +48,11 @@ def startable(app: App, group: PodGroup) -> int:
     return 0 if app.gang else min(count, _early(tasks, group))
 
 
+def at_once(gang: App) -> list[PodGroup]:
+    """The groups of a gang whose held pods go together: stages that wait on others follow them."""
+    return [group for group in gang.groups if startable(gang, group)]
+
+
 def stuck(app: App, group: PodGroup) -> bool:
     """Whether pods of the group that run cannot end: they wait for pods of their own app that are held.
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from slackwater.admission.capacity import NodeShares
+from slackwater.cycle import queuepass
 from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.audit.claims import Claim, holds
 from slackwater.cycle.cycle import decide
@@ -108,3 +110,39 @@ def test_the_gang_itself_is_told_what_it_lacks() -> None:
     outcome = decide(two_nodes(gang(), running_app("other", running=6, driver=0.0)))
     assert outcome.verdicts["gang"].reason is WaitReason.WHOLE
     assert "together they ask for 8 cpu" in outcome.verdicts["gang"].sentence
+
+
+def passes(at: Snapshot, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often a round goes over all lines."""
+    real, seen = queuepass._pass, list[int | None]()
+
+    def counted(lanes: Sequence[queuepass.Lane], window: queuepass.ReleaseWindow, least: int | None = None) -> None:
+        seen.append(least)
+        real(lanes, window, least)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(queuepass, "_pass", counted)
+        assert released(decide(at)) == []
+    return len(seen)
+
+
+def without_help(count: int, *others: App) -> Snapshot:
+    """So many overdue apps that select a node which is cordoned: no room that is kept would help them."""
+    groups = (replace(group("late", size=4, held=1), constraints="second"),)
+    late = [App(f"late-{number}", "team", 0.0, groups) for number in range(count)]
+    at = two_nodes(*late, *others, free=0.0)
+    assert at.nodes is not None
+    cordoned = replace(at.nodes, open=np.array([True, False]))
+    return replace(at, nodes=cordoned, reach={"second": np.array([False, True])})
+
+
+def test_a_round_does_not_take_longer_the_more_apps_cannot_be_helped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is more urgent is looked at once before all of them: from one to the next nothing comes free."""
+    urgent = task_app("urgent", 399.0, priority=1000)
+    assert passes(without_help(20, urgent), monkeypatch) == passes(without_help(1, urgent), monkeypatch)
+
+
+def test_a_paused_app_of_higher_priority_costs_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of it may go, whatever room there is."""
+    paused = task_app("urgent", 399.0, priority=1000, paused=True)
+    assert passes(without_help(3, paused), monkeypatch) == passes(without_help(3), monkeypatch)
