@@ -56,7 +56,8 @@ class Settings(BaseSettings):
         default=200,
         ge=1,
         le=100_000,
-        description="Pods released but not bound at once. A scheduler binds some 300 a second: more would only wait.",
+        description="Pods released but not bound at once. A scheduler binds some 300 a second: more would only wait. "
+        "Pods that are tried again take at most half of it from others.",
     )
     batch: int = Field(default=100, ge=1, le=10_000, description="Pods placed and released in one round at most.")
     in_flight: int = Field(

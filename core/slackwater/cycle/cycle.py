@@ -19,12 +19,13 @@ from dataclasses import dataclass
 from slackwater.admission.budget import Budget, budget
 from slackwater.cycle.appsize import AppSizes
 from slackwater.cycle.appstarts.emptynodes import EmptyNodes
-from slackwater.cycle.appstarts.nodegrowth import NodeGrowth, flight_by_priority
+from slackwater.cycle.appstarts.nodegrowth import NodeGrowth
 from slackwater.cycle.appverdicts import Verdict
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.holdreasons import verdicts
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.queuepass import Lane, Release, ReleaseWindow, grow, lane, release_all
+from slackwater.cycle.podline.releasewindow import ReleaseWindow
+from slackwater.cycle.queuepass import Lane, Release, grow, lane, release_all
 from slackwater.cycle.snapshot import App, Queue, Snapshot
 from slackwater.pools.pools import Adjustment, Category
 
@@ -60,7 +61,7 @@ def decide(snapshot: Snapshot, *, explain: bool = True, sizes: AppSizes | None =
         lane(snapshot, rooms, driver_nodes, empty, growth, apps, sizes)
         for growth, (_, apps) in zip(growths, queues, strict=True)
     ]
-    window = ReleaseWindow(snapshot.window, flight_by_priority(snapshot.apps))
+    window = ReleaseWindow(snapshot)
     release_all(lanes, window)
     for each in lanes:
         grow(each)

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from slackwater.cycle.appstarts.impossible import incomplete
 from slackwater.cycle.appverdicts import PLACES, RESUME_APP, RESUME_QUEUE, Verdict, WaitReason
 from slackwater.cycle.podline.readiness import readiness
-from slackwater.cycle.queuepass import Lane, ReleaseWindow
+from slackwater.cycle.podline.releasewindow import ReleaseWindow
+from slackwater.cycle.queuepass import Lane
 from slackwater.cycle.releasequeue import ReleaseQueue
 from slackwater.cycle.snapshot import App, PodGroup, Snapshot
 
@@ -157,17 +158,18 @@ def _crowded(app: App, lane: Lane, row: int, window: ReleaseWindow) -> Verdict:
     if need > line.headroom(row):
         return _closed(app, lane, need)
     # The window only shrinks in a round: a gang that it would still take was tried, and the nodes did not take it.
-    if app.gang and not window.kept_from(app.priority) and window.takes_gang(line.gang_pods(app.id), app.priority):
+    group = line.rows[row].group
+    if app.gang and window.kept_for(app, group) is None and window.takes_gang(app, line.gang_pods(app.id)):
         return Verdict(app.id, WaitReason.SCATTERED, {"queue": queue, "count": app.held_pods})
-    return _window_full(app, line, window)
+    return _window_full(app, group, line, window)
 
 
-def _window_full(app: App, line: ReleaseQueue, window: ReleaseWindow) -> Verdict:
+def _window_full(app: App, group: PodGroup, line: ReleaseQueue, window: ReleaseWindow) -> Verdict:
     """It might go, but for the pods that are on their way, or a gang that is to be next."""
-    first = window.kept_for
-    if first is not None and first.id != app.id and window.left > 0:
+    first = window.kept_for(app, group)
+    if first is not None and first.id != app.id and window.places(app, group) > 0:
         return Verdict(app.id, WaitReason.BEHIND, {"ahead": first.id, "why": PLACES})
-    numbers = {"flight": window.size - window.left, "window": window.size}
+    numbers = {"flight": window.flight, "window": window.size}
     return Verdict(app.id, WaitReason.WINDOW, {**numbers, "count": line.gang_pods(app.id)} if app.gang else numbers)
 
 

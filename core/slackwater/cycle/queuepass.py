@@ -24,6 +24,7 @@ from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.podline.candidates import Pick, ReleaseCandidate
 from slackwater.cycle.podline.readiness import readiness
+from slackwater.cycle.podline.releasewindow import ReleaseWindow
 from slackwater.cycle.releasequeue import ReleaseQueue
 from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
 from slackwater.ordering.iterations import factor
@@ -141,41 +142,6 @@ def _alpha(snapshot: Snapshot, apps: Sequence[App]) -> float:
 # ---- step 4 -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class ReleaseWindow:
-    """Pods that may be on their way to a node at once, all queues together."""
-
-    size: int
-    on_their_way: Counter[int]  # by priority, from rounds before and from this one
-    left: int = field(init=False)
-    # A gang that has room and waits for places: until it goes, nothing of its priority or below takes any.
-    kept_for: App | None = None
-
-    def __post_init__(self) -> None:
-        self.left = self.size - self.on_their_way.total()
-
-    def take(self, pods: int, priority: int) -> None:
-        """So many go."""
-        self.left -= pods
-        self.on_their_way[priority] += pods
-
-    def takes_gang(self, pods: int, priority: int) -> bool:
-        """Whether so many may go at once.
-
-        A gang larger than the window would never fit into it: it goes when nothing but more urgent pods is on its way.
-        """
-        alone = not any(count for of, count in self.on_their_way.items() if of <= priority)
-        return pods <= self.left or (pods > self.size and self.left > 0 and alone)
-
-    def kept_from(self, priority: int) -> bool:
-        """Whether places are kept for a gang of this priority or a higher one."""
-        return self.kept_for is not None and priority <= self.kept_for.priority
-
-    def closed_to(self, priority: int) -> bool:
-        """Whether no pod of this priority may go: the window is full, or places are kept for a gang."""
-        return self.left <= 0 or self.kept_from(priority)
-
-
 def release_all(lanes: Sequence[Lane], window: ReleaseWindow) -> None:
     """All three passes over all queues.
 
@@ -256,36 +222,34 @@ def _pass(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None = None
 
 
 def _singles(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None) -> None:
-    """A pod from each line in turn until the window is full; those that it is kept from wait."""
-    if window.kept_for is not None:
-        least = max(window.kept_for.priority + 1, window.kept_for.priority if least is None else least)
+    """A pod from each line in turn until the window is full."""
     waiting = list(lanes)
     while waiting and window.left > 0:
         for each in list(waiting):
-            if window.left <= 0 or not _release_next(each, each.line, window, least):
+            if not _release_next(each, each.line, window, least):
                 waiting.remove(each)
 
 
 def _release_next(each: Lane, line: ReleaseQueue, window: ReleaseWindow, least: int | None = None) -> bool:
-    """Release the next pod of a line, of this priority at the least; False where none goes."""
-    pick = line.pick(least)
+    """Release the next pod of a line that the window takes, of this priority at the least; False where none goes."""
+    pick = line.pick(least, lambda candidate: window.closed_to(candidate.app, candidate.group))
     if pick is None:
         return False
     each.releases.append(_release_of(pick))
-    window.take(1, pick.candidate.app.priority)
+    window.take(pick.candidate.app, pick.candidate.group)
     return True
 
 
 def _release_gang(each: Lane, line: ReleaseQueue, app: App, window: ReleaseWindow) -> None:
     """Release a gang whole. If places of the window are all that it lacks, they are kept for it as they come free."""
-    if window.kept_from(app.priority):
+    if window.kept_for(app, app.groups[0]) is not None:
         return
-    if window.takes_gang(line.gang_pods(app.id), app.priority):
-        picks = line.gang(app.id)
-        each.releases += [_release_of(pick) for pick in picks]
-        window.take(len(picks), app.priority)
+    if window.takes_gang(app, line.gang_pods(app.id)):
+        for pick in line.gang(app.id):
+            each.releases.append(_release_of(pick))
+            window.take(app, pick.candidate.group)
     elif line.takes_gang(app.id):
-        window.kept_for = app
+        window.keep_for(app)
 
 
 def _backfill(each: Lane, window: ReleaseWindow, priority: int) -> None:
@@ -293,16 +257,14 @@ def _backfill(each: Lane, window: ReleaseWindow, priority: int) -> None:
     gone = by_group(each.releases)
     reserve = cache(lambda: each.admission.reserve(each.started, gone))  # until somebody starts
     for app in [app for app in each.admission.passed_over(each.starts) if app.priority == priority]:
-        if window.closed_to(priority):
-            break
-        if not each.admission.may_backfill(app, reserve):
+        if not _has_places(app, window) or not each.admission.may_backfill(app, reserve):
             continue
         free = each.line.left()
         line = _line(each.snapshot, each.queue, each.rooms, each.admission, [app], bounded=False, free=free)
         before = len(each.releases)
         if app.gang:
             _release_gang(each, line, app, window)
-        while not window.closed_to(priority) and _release_next(each, line, window):
+        while _release_next(each, line, window):
             pass
         if len(each.releases) > before:
             gone.update(by_group(each.releases[before:]))
@@ -310,6 +272,12 @@ def _backfill(each: Lane, window: ReleaseWindow, priority: int) -> None:
             each.line.spend(free - line.left())
             each.admission.enter(app)
             each.started.append(app)
+
+
+def _has_places(app: App, window: ReleaseWindow) -> bool:
+    """Whether the window is open to some held pods of an app, or may be to all of a gang."""
+    held = (group for group in app.groups if group.held)
+    return window.left > 0 and (app.gang or any(not window.closed_to(app, group) for group in held))
 
 
 def grow(each: Lane) -> None:

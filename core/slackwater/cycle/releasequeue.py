@@ -13,7 +13,7 @@ Fitness is taken against the queue's nodes as one large node, because which node
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -109,9 +109,9 @@ class ReleaseQueue:
         """Others took so much of the sum."""
         self._sum.spend(amounts)
 
-    def pick(self, least: int | None = None) -> Pick | None:
-        """The next pod, of this priority at the least; None when nothing that is left fits."""
-        row = self._next(least)
+    def pick(self, least: int | None, closed: Callable[[ReleaseCandidate], bool]) -> Pick | None:
+        """The next pod, of this priority at the least, of a row that is not closed to it; None when nothing fits."""
+        row = self._next(least, closed)
         return None if row is None else self._picked(row)
 
     def gang(self, app: str) -> list[Pick]:
@@ -271,12 +271,18 @@ class ReleaseQueue:
             self._shares = {name: shares.get(name, 0.0) for name in names}
             self._increment = [queue.fair_share(c.app.namespace, c.group.request) for c in self.rows]
 
-    def _next(self, least: int | None) -> int | None:
+    def _next(self, least: int | None, closed: Callable[[ReleaseCandidate], bool]) -> int | None:
         """The row that goes next. Where a driver may not go is looked at only when its turn has come: it costs most."""
         self._sift()
-        while (row := self._foremost_row(least)) is not None and not self._free_of_bars(row):
-            self._close(self._request_number[row])
-        return row
+        while (row := self._foremost_row(least)) is not None:
+            if closed(self.rows[row]):
+                self._open = [each for each in self._open if not closed(self.rows[each])]
+                self._index = None
+            elif self._free_of_bars(row):
+                return row
+            else:
+                self._close(self._request_number[row])
+        return None
 
     def _free_of_bars(self, row: int) -> bool:
         shape = self._requests[self._request_number[row]]

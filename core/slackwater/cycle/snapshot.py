@@ -47,7 +47,8 @@ class PodGroup:
     early: bool = False  # strict DAG: a stage before it has no pod yet, and is waited for
     waiting: bool = False  # HaSTE: a stage that waits on another one of this app (reduce), not the earliest one
     unplaceable: bool = False  # placement found no node for it lately
-    pausing: bool = False  # released before, and came to no node: for a while others go first
+    tried: bool = False  # a release of it came to no node before, and what kept that one out may keep out the next
+    pausing: bool = False  # so it was, or a release could not be written: for a while others go first
     blocked: int = 0  # pods that may not be released now, by somebody else's gate or as follows: not counted as held
     elsewhere: int = 0  # of the blocked: pods that name another scheduler
     unknown: int = 0  # of the blocked: pods whose owners, or the size of whose app, are still being looked up
@@ -67,6 +68,11 @@ class PodGroup:
     def charged(self) -> int:
         """Pods that hold resources, or will within a moment."""
         return self.released + self.running
+
+    @property
+    def in_flight(self) -> int:
+        """Pods that wait for the scheduler: released, not bound yet, and no growth pods. Those wait for a machine."""
+        return self.released - len(self.growing)
 
     @property
     def together(self) -> int:

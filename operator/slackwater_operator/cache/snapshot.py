@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -165,7 +166,12 @@ class SnapshotBuilder:
         groups = self._arrived(each)
         if not self.cache.refused and not self.cache.grown_in_vain and not len(self.cache.paused):
             return groups
-        return tuple(map(self._marked, (part for group in groups for part in self._parted(group, each.gang))))
+        known = (self._tried(group, each.pending.get(group.key, ())) for group in groups)
+        return tuple(map(self._marked, (part for group in known for part in self._parted(group, each.gang))))
+
+    def _tried(self, group: PodGroup, on_their_way: Sequence[str]) -> PodGroup:
+        tried = any(self.cache.paused.unbound(uid) for uid in (*group.held, *on_their_way))
+        return replace(group, tried=True) if tried else group
 
     def _parted(self, group: PodGroup, gang: bool) -> tuple[PodGroup, ...]:
         """The group, and apart from it what pauses: pods that were let go in vain.

@@ -159,6 +159,64 @@ def test_many_apps_that_never_run_stand_behind_the_others_once_each_was_tried() 
     assert world.running("team") == 20
 
 
+def longest_wait(world: TwoTenants, operator: Operator, seconds: int) -> float:
+    """Of one new pod of the other tenant each third second: how long the longest waited for its node."""
+    waiting, longest = dict[str, float](), 0.0
+    for second in range(seconds):
+        if second % 3 == 0 and second < seconds - 30:
+            waiting[world.create(f"g{world.now:.0f}", app=f"g{world.now:.0f}").uid] = world.now
+        play(world, operator, 1)
+        bound = [uid for uid in waiting if world.pods[uid].node]
+        longest = max([longest, *(world.now - waiting.pop(uid) for uid in bound)])
+    assert not waiting
+    return longest
+
+
+def whole(members: int) -> dict[str, str]:
+    """What says that so many pods are a gang."""
+    return {names.GANG: "true"} if members > 1 else {}
+
+
+def crowd(role: str = "task", gang: int = 1) -> tuple[TwoTenants, Operator]:
+    """36 broken pods, apps of so many, and a window of 8: each was tried once, and their pauses end."""
+    world = two_tenants(1000)
+    world.cache.window = 8
+    for number in range(36):
+        world.create(f"b{number}", namespace=BROKEN, app=f"b{number // gang}", role=role, labels=whole(gang))
+    operator = world.operator()
+    play(world, operator, 100)
+    return world, operator
+
+
+@pytest.mark.parametrize(("role", "gang"), [("task", 1), ("driver", 1), ("task", 3), ("task", 6)])
+def test_many_apps_that_never_run_leave_others_half_of_the_window(role: str, gang: int) -> None:
+    """They are tried again and again, and others go at once."""
+    assert longest_wait(*crowd(role, gang), 90) <= 2
+
+
+@pytest.mark.parametrize("members", [1, 6])
+def test_what_is_tried_again_does_not_wait_for_many_apps_of_somebody_else(members: int) -> None:
+    """Its release came to nothing before; a gang of more than half of the window waits until those are held again."""
+    world, operator = crowd()
+    pods = [world.create(f"t{number}", app="job", labels=whole(members)) for number in range(members)]
+    for pod in pods:
+        world.cache.pause(pod.uid, world.now, Vain.UNBOUND)
+    play(world, operator, 8 if members == 1 else 30)
+    assert world.running("team") == members
+
+
+def test_after_an_outage_of_the_scheduler_the_whole_window_is_used() -> None:
+    """Everything was tried in vain, and nobody else waits."""
+    world = two_tenants(1000)
+    world.cache.window = 8
+    for number in range(40):
+        pod = world.create(f"t{number}", app=f"t{number}")
+        world.cache.pause(pod.uid, world.now, Vain.UNBOUND)
+    world.now += 5
+    play(world, world.operator(), 5)
+    assert world.running("team") == 40
+
+
 def test_a_broken_pod_does_not_keep_its_likes() -> None:
     """One index of a Job has no volume; as many of the others go as run already, and one: 1, then 2, 4, 8."""
     world = two_tenants(400)

@@ -12,7 +12,6 @@ others, and while they ask, half of the growth pods are left to others.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -103,15 +102,5 @@ def counted(group: PodGroup) -> Resources:
 
 
 def in_flight(apps: Iterable[App]) -> int:
-    """Pods that wait for the scheduler: released, not bound yet, and no growth pods. Those wait for a machine."""
-    return sum([group.released - len(group.growing) for app in apps for group in app.groups])
-
-
-def flight_by_priority(apps: Iterable[App]) -> Counter[int]:
-    """The same by the priority of their apps."""
-    found = Counter[int]()
-    for app in apps:
-        for group in app.groups:
-            if group.released:
-                found[app.priority] += group.released - len(group.growing)
-    return found
+    """Pods of all these apps that wait for the scheduler."""
+    return sum([group.in_flight for app in apps for group in app.groups])

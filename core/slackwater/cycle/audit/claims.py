@@ -27,13 +27,14 @@ from slackwater.cycle.admit import AdmissionRound
 from slackwater.cycle.appsize import AppSizes
 from slackwater.cycle.appstarts.emptynodes import EmptyNodes
 from slackwater.cycle.appstarts.firsttasks import first_tasks
-from slackwater.cycle.appstarts.nodegrowth import NodeGrowth, in_flight
+from slackwater.cycle.appstarts.nodegrowth import NodeGrowth
 from slackwater.cycle.appverdicts import Verdict, WaitReason, describe
 from slackwater.cycle.audit.waitingpods import occupy
 from slackwater.cycle.cycle import Round
 from slackwater.cycle.drivernodes import OWN, DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.podline.readiness import lacking_room, readiness
+from slackwater.cycle.podline.releasewindow import ReleaseWindow
 from slackwater.cycle.queuepass import by_group
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.pools.pools import Category
@@ -87,12 +88,12 @@ def holds(snapshot: Snapshot, decided: Round) -> list[Hold]:
     growths = {q.name: NodeGrowth(q, [a for a in snapshot.apps if a.queue == q.name], rooms) for q in snapshot.queues}
     snapshot = replace(snapshot, queues=tuple(each.queue for each in growths.values()))
     after = _after(snapshot, decided, rooms)
-    flight = in_flight(after.apps)
+    window = ReleaseWindow(after)
     found: list[Hold] = []
     before = {app.id: app for app in snapshot.apps}
     for queue in snapshot.queues:
         apps = [app for app in after.apps if app.queue == queue.name]
-        found += _Holds(after, growths[queue.name], apps, before, rooms, empty, flight).all()
+        found += _Holds(after, growths[queue.name], apps, before, rooms, empty, window).all()
     return found
 
 
@@ -136,10 +137,10 @@ class _Holds:
         before: Mapping[str, App],
         rooms: NodeRooms,
         empty: EmptyNodes,
-        flight: int,
+        window: ReleaseWindow,
     ) -> None:
         queue = next(each for each in snapshot.queues if each.name == growth.queue.name)
-        self.snapshot, self.queue, self.rooms, self.empty, self.flight = snapshot, queue, rooms, empty, flight
+        self.snapshot, self.queue, self.rooms, self.empty, self.window = snapshot, queue, rooms, empty, window
         self.before = before  # what the round saw: parents that go with it let their children go in the next one
         pool, sizes = snapshot.pool_of(queue), AppSizes()
         nodes = DriverNodes(snapshot, sizes)
@@ -162,9 +163,9 @@ class _Holds:
             found = Claim.NOT_READY, "", why
         elif not self._has_room(app, group, shape):
             found = Claim.NO_ROOM, "", f"no node has room for {describe(group.request)}"
-        elif self.flight >= self.snapshot.window or (app.gang and self.flight):
-            found = Claim.WINDOW, "", f"pods on their way: {self.flight}"
-        elif (other := self._next_gang(app)) is not None:
+        elif self.window.places(app, group) <= 0 or (app.gang and self.window.flight):
+            found = Claim.WINDOW, "", f"pods on their way: {self.window.flight}"
+        elif (other := self._next_gang(app, group)) is not None:
             found = Claim.WINDOW, other.id, "places are kept for it as pods come to their nodes"
         elif (other := self._assembled_for(app)) is not None:
             found = Claim.ASSEMBLY, other.id, "room is kept for it until its deadline"
@@ -207,15 +208,16 @@ class _Holds:
             return together.fits(self.queue.free) and self.rooms.holds_all(wanted)
         return self.rooms.fits(shape) and group.request.fits(self.queue.free)
 
-    def _next_gang(self, app: App) -> App | None:
-        """A gang of any queue that has room and more pods than the window has places; not before a higher priority."""
-        left, queues = self.snapshot.window - self.flight, {queue.name: queue for queue in self.snapshot.queues}
+    def _next_gang(self, app: App, group: PodGroup) -> App | None:
+        """A gang of any queue that has room and more pods than the window has places: it keeps these from the group."""
+        queues = {queue.name: queue for queue in self.snapshot.queues}
         for each in self.snapshot.apps:
             queue = queues.get(each.queue)
-            if queue is None or not each.gang or each.id == app.id or each.priority < app.priority:
+            if queue is None or not each.gang or each.id == app.id or not self.window.keeps(each, app, group):
                 continue
             wanted = self._wanted(queue, each)
-            if sum(count for _, count in wanted) > left and self.rooms.holds_all(wanted):
+            lacks = sum(count for _, count in wanted) > self.window.places(each, each.groups[0])
+            if lacks and self.rooms.holds_all(wanted):
                 return each
         return None
 
