@@ -9,7 +9,6 @@ still left. "The pool is full" and "somebody is before you" hold nothing back th
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +26,6 @@ from slackwater.cycle.releasequeue import ReleaseQueue
 from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
 from slackwater.ordering.iterations import factor
 from slackwater.resources import Resources
-from slackwater.validation import TOLERANCE
 
 
 class Release(NamedTuple):
@@ -101,10 +99,11 @@ def _line(
     bounded: bool,
     free: Resources | None = None,
 ) -> ReleaseQueue:
-    line = ReleaseQueue(
+    return ReleaseQueue(
         queue,
         [candidate for app in apps for candidate in candidates(app, admission)],
         rooms=rooms,
+        bound=admission.bound,
         driver_nodes=admission.driver_nodes if not admission.grows else None,
         free=free,
         spent=admission.spent,
@@ -114,9 +113,6 @@ def _line(
         preference=snapshot.preference,
         overdue=snapshot.now - snapshot.patience,
     )
-    if not bounded:
-        line.lend(admission.owners_headroom(line.portion))
-    return line
 
 
 def candidates(app: App, admission: AdmissionRound) -> Iterable[ReleaseCandidate]:
@@ -229,7 +225,7 @@ def _lend(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None) -> No
     """The second pass: pods of started apps, of this priority at the least, beyond their pool's border."""
     pooled = [each for each in lanes if each.pool is not None]
     for each in pooled:
-        each.line.lend(each.admission.owners_headroom(each.line.portion))
+        each.line.lend(None)
     _pass(pooled, window, least)
 
 
@@ -318,9 +314,11 @@ def grow(each: Lane) -> None:
         app, group = candidate.app, candidate.group
         if app.gang or (line.fits(row) and line.seated(row)):
             continue
-        open_slots = line.headroom(row) / candidate.slots if candidate.slots > 0 else math.inf
-        waiting = enumerate(group.held[line.taken(row) : candidate.pods], start=1)
-        each.releases += [_towards(app, group, uid) for n, uid in waiting if n <= open_slots and growth.ask(group)]
+        for uid in group.held[line.taken(row) : candidate.pods]:
+            if not line.allowed(row) or not growth.ask(group):
+                break
+            each.admission.bound.take(candidate.category, group.request)
+            each.releases.append(_towards(app, group, uid))
     for app in each.started:
         if app.gang and app.held_pods:
             _grow_gang(each, app)
@@ -332,8 +330,8 @@ def _grow_gang(each: Lane, app: App) -> None:
     whole = (
         rows and sum(len(group.held) for group, _ in members) == app.held_pods and not any(map(each.line.taken, rows))
     )
-    slots = sum(each.line.rows[row].slots * len(each.line.rows[row].group.held) for row in rows)
-    if whole and slots <= each.line.headroom(rows[0]) + TOLERANCE and each.admission.growth.ask_whole(members):
+    if whole and each.line.allowed(rows[0]) and each.admission.growth.ask_whole(members):
+        each.admission.bound.take(each.line.rows[rows[0]].category, each.line.asked(rows[0]))
         each.releases += [_towards(app, group, uid) for group, _ in members for uid in group.held]
 
 
