@@ -1,10 +1,10 @@
 """One queue in one round: its waiting pods and those released so far.
 
 First pass: pods in order, each pool within its border. What is left then is room that nobody within the border can
-use, and no claim on it counts but an owner's own (`delta.minimum`, `delta.maximum`) and that of a driver whose first
-task is still to come (`appstarts.firsttasks`). Second pass: pods of started apps
-beyond their pool's border. Third pass: apps that wait for their pool or behind another one start into room that is
-still left. "The pool is full" and "somebody is before you" hold nothing back that nobody else can use.
+use, and no claim on it counts but that of a driver whose first task is still to come (`appstarts.firsttasks`). Second
+pass: pods of started apps beyond their pool's border. Third pass: apps that wait for their pool or behind another one
+start into room that is still left. "The pool is full" and "somebody is before you" hold nothing back that nobody else
+can use. In all passes bounds that an owner wrote (`delta.minimum`, `delta.maximum`) are kept (`appstarts.ownersbound`).
 """
 
 from __future__ import annotations

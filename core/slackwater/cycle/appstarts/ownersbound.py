@@ -18,7 +18,7 @@ from slackwater.pools.pools import Category
 from slackwater.resources import NOTHING, Resources, least, total
 
 
-class Shortage(NamedTuple):
+class BoundShortage(NamedTuple):
     """The kind that closes a side, and the amounts of it that decide."""
 
     kind: str
@@ -53,7 +53,7 @@ class OwnersBound:
         """Whether so much may go at once."""
         return self.shortage(side, asked) is None
 
-    def shortage(self, side: Category, asked: Resources) -> Shortage | None:
+    def shortage(self, side: Category, asked: Resources) -> BoundShortage | None:
         """The kind of which the bound leaves the side less than it asks for; None where so much may go."""
         if side not in self._shares or (side in self._first and asked.fits(self._first[side])):
             return None
@@ -61,7 +61,7 @@ class OwnersBound:
         for kind, slot in self._slot.items():
             most = max(self._shares[side] * self._whole[kind], slot)
             if most - charged[kind] < least(asked[kind]):
-                return Shortage(kind, most, self._whole[kind], charged[kind], asked[kind])
+                return BoundShortage(kind, most, self._whole[kind], charged[kind], asked[kind])
         return None
 
     def take(self, side: Category, asked: Resources) -> None:

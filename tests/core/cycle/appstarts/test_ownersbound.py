@@ -36,7 +36,7 @@ def seen(*apps: App, median: Resources = TRAINING, others: Resources | None = No
     slot = balanced_slot(NODES, median)
     tot = elastic(sum(slots(each, slot) for each in held), free, slot)
     delta = max(0.1, bounds.get("low", 0.0))
-    guard = Pool("default", slot, tot=tot, nominal=20.0, delta=delta, **bounds)
+    guard = replace(Pool("default", slot, tot=tot, nominal=20.0, delta=delta), **bounds)  # type: ignore[arg-type]
     on = Queue("default", NODES, free=free, total=NODES, pool="default")
     return Snapshot(0.0, (on,), apps, (guard,))
 
@@ -218,7 +218,7 @@ def test_a_bound_keeps_what_the_other_sides_share_lacks_and_no_more(at: Snapshot
     for hold in holds(at, outcome):
         assert hold.claim is not Claim.NOBODY
         if hold.claim is Claim.OWNER:
-            held, kind = found[hold.app], found[hold.app].category
+            held, kind = found[hold.app], outcome.categories[hold.app]
             asked = held.groups[0].request * (hold.count if held.gang else 1)
             other = next(side for each, side in sides.items() if each is not kind)
             lacks = whole * (1 - SHARES[kind]) - other.held - other.given
