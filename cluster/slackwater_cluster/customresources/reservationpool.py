@@ -21,8 +21,18 @@ class Delta(Part):
     )
 
     initial: float = Field(default=0.1, gt=0, lt=1, description="The share before anything was learned.")
-    minimum: float | None = Field(default=None, ge=0, le=1, description="Never below this; else 1/Tot.")
-    maximum: float | None = Field(default=None, ge=0, le=1, description="Never above this; else 1 − 1/Tot.")
+    minimum: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="Never below this; else 1/Tot. So much of each kind is kept for small jobs.",
+    )
+    maximum: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="Never above this; else 1 − 1/Tot. The rest of each kind is kept for large jobs.",
+    )
 
 
 class Phases(Part):

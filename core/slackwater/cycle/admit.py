@@ -8,7 +8,6 @@ An app that could never run is refused, holds nothing and is before nobody. The 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -21,6 +20,7 @@ from slackwater.cycle.appstarts.emptynodes import EmptyNodes
 from slackwater.cycle.appstarts.firsttasks import first_tasks
 from slackwater.cycle.appstarts.impossible import PossibleApps, incomplete
 from slackwater.cycle.appstarts.nodegrowth import NodeGrowth
+from slackwater.cycle.appstarts.ownersbound import OwnersBound
 from slackwater.cycle.appstarts.poolslots import PoolSlots
 from slackwater.cycle.appverdicts import RESUME_APP, Verdict, WaitReason, apart, describe, enlarged
 from slackwater.cycle.drivernodes import ANYWHERE, Bars, DriverNodes
@@ -71,7 +71,8 @@ class AdmissionRound:
         self._order = AppLine(queue, self.sizes, self._shares, snapshot.now, snapshot.patience)
         self.budget = DriverBudget(snapshot, queue, self.running, self.sizes, driver_nodes)
         self.assembly = Assembly(rooms, driver_nodes, empty, self.shapes, queue, snapshot.now, snapshot.patience)
-        self._slots = PoolSlots(pool, self.sizes, self.apps, self.running, driver_nodes.serves) if pool else None
+        self._slots = PoolSlots(pool, self.sizes, self.running, driver_nodes.serves) if pool else None
+        self.bound = OwnersBound(pool, queue.free, self.apps, self.sizes)
         # Slots of what was released in this round.
         self.spent = self._slots.spent if self._slots else dict.fromkeys(Category, 0.0)
         self.awaited: list[App] = []  # room is kept for the first task of these
@@ -123,20 +124,6 @@ class AdmissionRound:
     def headroom(self) -> dict[Category, float] | None:
         """Slots each pool has left for pods of started apps; None where no pool guards the queue."""
         return None if self._slots is None else self._slots.headroom()
-
-    def owners_headroom(self, portion: Callable[[Category], float]) -> dict[Category, float]:
-        """Slots each side may take beyond the border: all of them, but for bounds that an owner wrote (delta).
-
-        `portion`: slots of what of a side would go first.
-        """
-        return dict.fromkeys(Category, math.inf) if self._slots is None else self._slots.owners_headroom(portion)
-
-    def owners_bound(self, kind: Category) -> dict[str, float]:
-        """What an owner's bound leaves to a side, of how many slots, and how many of these pods hold, in numbers."""
-        if self._slots is None:
-            return {"size": math.inf, "tot": math.inf, "occupied": 0.0}
-        tot = self._slots.pool.tot
-        return {"size": tot * self._slots.owners_share(kind), "tot": tot, "occupied": self._slots.taken(kind)}
 
     # ---- the tests -------------------------------------------------------------------------------------------------
 

@@ -140,6 +140,10 @@ GANG_IN_WINDOW = (
     "released and not bound yet are {flight} pods, and the window allows {window}: "
     "a gang starts with all of its {count} pods or none"
 )
+# What an owner's bound of delta closes is told in the kind of which it leaves too little.
+OWNERS_BOUND = (
+    "bounds of delta leave {category} apps {most} {kind} of {capacity}: {charged} is taken and this app asks for {ask}"
+)
 PLACES = "the window of released pods to have places for all of it"
 
 # What lets a paused app or queue go on; a queue may be paused in two places.
@@ -195,5 +199,12 @@ class Verdict(NamedTuple):
         """The reason in words, with the numbers that decided it."""
         kind = str(self.numbers.get("kind", ""))
         worded = {name: _worded(kind, name, number) for name, number in self.numbers.items()}
-        whole = self.reason is WaitReason.WINDOW and "count" in self.numbers
-        return singular((GANG_IN_WINDOW if whole else SENTENCES[self.reason]).format_map(worded))
+        return singular(self._template.format_map(worded))
+
+    @property
+    def _template(self) -> str:
+        if self.reason is WaitReason.WINDOW and "count" in self.numbers:
+            return GANG_IN_WINDOW
+        if self.reason is WaitReason.POOL and "kind" in self.numbers:
+            return OWNERS_BOUND
+        return SENTENCES[self.reason]

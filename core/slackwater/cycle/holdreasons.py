@@ -11,6 +11,7 @@ from slackwater.cycle.podline.releasewindow import ReleaseWindow
 from slackwater.cycle.queuepass import Lane
 from slackwater.cycle.releasequeue import ReleaseQueue
 from slackwater.cycle.snapshot import App, PodGroup, Snapshot
+from slackwater.resources import Resources, total
 
 
 def verdicts(snapshot: Snapshot, lanes: Sequence[Lane], window: ReleaseWindow) -> dict[str, Verdict]:
@@ -40,7 +41,7 @@ def _of_lane(lane: Lane, window: ReleaseWindow) -> dict[str, Verdict]:
             found[app.id] = _going(app, counts.get(app.id, 0), grown.get(app.id, 0))
         elif app.id not in found:
             found[app.id] = _in_line(_why_held(app, lane, rows, window), places, lane)
-        elif (kept := _kept(found[app.id], lane)) is not None:
+        elif (kept := _kept(found[app.id], lane) or _kept_by_owner(app, found[app.id], lane)) is not None:
             found[app.id] = kept
     return found
 
@@ -154,9 +155,8 @@ def _crowded(app: App, lane: Lane, row: int, window: ReleaseWindow) -> Verdict:
     if app.gang and (together := line.lacking_together(app.id)) is not None:
         kind, free, ask = together
         return Verdict(app.id, WaitReason.WHOLE, {"queue": queue, "kind": kind, "free": free, "ask": ask})
-    need = lane.admission.sizes[app.id].held if app.gang else line.rows[row].slots
-    if need > line.headroom(row):
-        return _closed(app, lane, need)
+    if (closed := _closed(app, lane, line.asked(row))) is not None:
+        return closed
     # The window only shrinks in a round: a gang that it would still take was tried, and the nodes did not take it.
     group = line.rows[row].group
     if app.gang and window.kept_for(app, group) is None and window.takes_gang(app, line.gang_pods(app.id)):
@@ -189,8 +189,18 @@ def _not_yet(app: App, held: Sequence[PodGroup], lane: Lane) -> Verdict:
     return Verdict(app.id, WaitReason.PARENTS, {"stage": first.stage, "level": first.level})
 
 
-def _closed(app: App, lane: Lane, need: float) -> Verdict:
-    """An owner's bound of delta keeps the room for the other side."""
-    kind = lane.admission.sizes[app.id].category
-    numbers = {"category": kind.name.lower(), **lane.admission.owners_bound(kind), "need": need}
-    return Verdict(app.id, WaitReason.POOL, numbers)
+def _closed(app: App, lane: Lane, asked: Resources) -> Verdict | None:
+    """An owner's bound of delta keeps for the other side what is asked for; None where it does not."""
+    side = lane.admission.sizes[app.id].category
+    short = lane.admission.bound.shortage(side, asked)
+    return short and Verdict(app.id, WaitReason.POOL, {"category": side.name.lower(), **short._asdict()})
+
+
+def _kept_by_owner(app: App, verdict: Verdict, lane: Lane) -> Verdict | None:
+    """An app that waits for its pool would borrow room, but for an owner's bound: that is what it waits for."""
+    if verdict.reason is not WaitReason.POOL:
+        return None
+    first = lane.admission.facts(app).first
+    asked = total(group.request * len(group.held) for group in first) if app.gang else first[0].request
+    closed = _closed(app, lane, asked)
+    return closed and verdict._replace(numbers=closed.numbers)

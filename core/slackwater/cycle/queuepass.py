@@ -1,10 +1,10 @@
 """One queue in one round: its waiting pods and those released so far.
 
 First pass: pods in order, each pool within its border. What is left then is room that nobody within the border can
-use, and no claim on it counts but an owner's own (`delta.minimum`, `delta.maximum`) and that of a driver whose first
-task is still to come (`appstarts.firsttasks`). Second pass: pods of started apps
-beyond their pool's border. Third pass: apps that wait for their pool or behind another one start into room that is
-still left. "The pool is full" and "somebody is before you" hold nothing back that nobody else can use.
+use, and no claim on it counts but that of a driver whose first task is still to come (`appstarts.firsttasks`). Second
+pass: pods of started apps beyond their pool's border. Third pass: apps that wait for their pool or behind another one
+start into room that is still left. "The pool is full" and "somebody is before you" hold nothing back that nobody else
+can use. In all passes bounds that an owner wrote (`delta.minimum`, `delta.maximum`) are kept (`appstarts.ownersbound`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from slackwater.cycle.releasequeue import ReleaseQueue
 from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
 from slackwater.ordering.iterations import factor
 from slackwater.resources import Resources
-from slackwater.validation import TOLERANCE
 
 
 class Release(NamedTuple):
@@ -104,10 +103,11 @@ def _line(
     bounded: bool,
     free: Resources | None = None,
 ) -> ReleaseQueue:
-    line = ReleaseQueue(
+    return ReleaseQueue(
         queue,
         [candidate for app in apps for candidate in candidates(app, admission)],
         rooms=rooms,
+        bound=admission.bound,
         driver_nodes=admission.driver_nodes if not admission.grows else None,
         free=free,
         spent=admission.spent,
@@ -117,9 +117,6 @@ def _line(
         preference=snapshot.preference,
         overdue=snapshot.now - snapshot.patience,
     )
-    if not bounded:
-        line.lend(admission.owners_headroom(line.portion))
-    return line
 
 
 def candidates(app: App, admission: AdmissionRound) -> Iterable[ReleaseCandidate]:
@@ -157,7 +154,7 @@ def release_all(lanes: Sequence[Lane], window: ReleaseWindow) -> None:
 
 def _by_priority(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None) -> None:
     """Priority by priority: what pools lend to started apps, then waiting apps into room that is left."""
-    waiting = {app.priority for each in lanes for app in each.admission.passed_over(each.starts)}
+    waiting = {app.priority for each in lanes for app in _passed_over(each)}
     for priority in sorted((found for found in waiting if least is None or found >= least), reverse=True):
         _lend(lanes, window, priority)
         for each in lanes:
@@ -204,7 +201,7 @@ def _lend(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None) -> No
     """The second pass: pods of started apps, of this priority at the least, beyond their pool's border."""
     pooled = [each for each in lanes if each.pool is not None]
     for each in pooled:
-        each.line.lend(each.admission.owners_headroom(each.line.portion))
+        each.line.lend(None)
     _pass(pooled, window, least)
 
 
@@ -256,7 +253,7 @@ def _backfill(each: Lane, window: ReleaseWindow, priority: int) -> None:
     """Start apps of one priority into room that nobody before them can use, in order."""
     gone = by_group(each.releases)
     reserve = cache(lambda: each.admission.reserve(each.started, gone))  # until somebody starts
-    for app in [app for app in each.admission.passed_over(each.starts) if app.priority == priority]:
+    for app in [app for app in _passed_over(each) if app.priority == priority]:
         if not _has_places(app, window) or not each.admission.may_backfill(app, reserve):
             continue
         free = each.line.left()
@@ -272,6 +269,12 @@ def _backfill(each: Lane, window: ReleaseWindow, priority: int) -> None:
             each.line.spend(free - line.left())
             each.admission.enter(app)
             each.started.append(app)
+
+
+def _passed_over(each: Lane) -> list[App]:
+    """Waiting apps that were told to wait and have not started since into room that was left."""
+    started = {app.id for app in each.started}
+    return [app for app in each.admission.passed_over(each.starts) if app.id not in started]
 
 
 def _has_places(app: App, window: ReleaseWindow) -> bool:
@@ -295,9 +298,11 @@ def grow(each: Lane) -> None:
         app, group = candidate.app, candidate.group
         if app.gang or (line.fits(row) and line.seated(row)):
             continue
-        open_slots = line.headroom(row) / candidate.slots if candidate.slots > 0 else math.inf
-        waiting = enumerate(group.held[line.taken(row) : candidate.pods], start=1)
-        each.releases += [_towards(app, group, uid) for n, uid in waiting if n <= open_slots and growth.ask(group)]
+        for uid in group.held[line.taken(row) : candidate.pods]:
+            if not line.allowed(row) or not growth.ask(group):
+                break
+            each.admission.bound.take(candidate.category, group.request)
+            each.releases.append(_towards(app, group, uid))
     for app in each.started:
         if app.gang and app.held_pods:
             _grow_gang(each, app)
@@ -309,8 +314,8 @@ def _grow_gang(each: Lane, app: App) -> None:
     whole = (
         rows and sum(len(group.held) for group, _ in members) == app.held_pods and not any(map(each.line.taken, rows))
     )
-    slots = sum(each.line.rows[row].slots * len(each.line.rows[row].group.held) for row in rows)
-    if whole and slots <= each.line.headroom(rows[0]) + TOLERANCE and each.admission.growth.ask_whole(members):
+    if whole and each.line.allowed(rows[0]) and each.admission.growth.ask_whole(members):
+        each.admission.bound.take(each.line.rows[rows[0]].category, each.line.asked(rows[0]))
         each.releases += [_towards(app, group, uid) for group, _ in members for uid in group.held]
 
 

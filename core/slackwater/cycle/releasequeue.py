@@ -13,11 +13,12 @@ Fitness is taken against the queue's nodes as one large node, because which node
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from slackwater.cycle.appstarts.ownersbound import OwnersBound
 from slackwater.cycle.drivernodes import ANYWHERE, Bars, DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.podline.candidates import (
@@ -25,6 +26,7 @@ from slackwater.cycle.podline.candidates import (
     ReleaseCandidate,
     RequestShape,
     is_first_task,
+    lined_up,
     shape_of,
     task_shares,
 )
@@ -34,7 +36,7 @@ from slackwater.cycle.snapshot import App, Order, Queue
 from slackwater.ordering.iterations import alignment
 from slackwater.ordering.preference import FEW, combined, points_of_few, winner
 from slackwater.pools.pools import Category
-from slackwater.resources import Resources
+from slackwater.resources import NOTHING, Resources, total
 from slackwater.validation import TOLERANCE
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
 # Whose turn it is among pods of one priority; the larger goes first, and only the last are told apart by preference.
 LAST, DRIVER, FIRST_TASK = range(3)
+UNBOUNDED = dict.fromkeys(Category, math.inf)  # slots of pools whose border closes nothing
 
 
 class ReleaseQueue:
@@ -59,6 +62,7 @@ class ReleaseQueue:
         candidates: Sequence[ReleaseCandidate],
         *,
         rooms: NodeRooms,
+        bound: OwnersBound,
         driver_nodes: DriverNodes | None = None,
         free: Resources | None = None,
         spent: dict[Category, float] | None = None,
@@ -68,11 +72,11 @@ class ReleaseQueue:
         preference: bool = True,
         overdue: float = -math.inf,  # who got nothing since then waits for nobody who came later
     ) -> None:
-        self._rooms, self._driver_nodes = rooms, driver_nodes
+        self._rooms, self._bound, self._driver_nodes = rooms, bound, driver_nodes
         self._spent = dict.fromkeys(Category, 0.0) if spent is None else spent  # slots picked, of each pool
-        self.rows = _lined_up(candidates, task_shares(candidates, queue) if preference else {}, overdue)
+        self.rows = lined_up(candidates, task_shares(candidates, queue) if preference else {}, overdue)
         self._alpha, self._preference = alpha, preference
-        self._headroom = dict(headroom or dict.fromkeys(Category, math.inf))
+        self._headroom = dict(headroom or UNBOUNDED)
         self._left = [c.pods for c in self.rows]
         self._taken = [0] * len(self.rows)
         self._open = self._pickable()
@@ -92,6 +96,7 @@ class ReleaseQueue:
         for app in self._urgencies:
             self._hurry(self._members[app])
         self._open_shares(queue, shares or {})
+        bound.open(self.portion)
 
     def left(self) -> Resources:
         """What is left of the sum."""
@@ -138,31 +143,44 @@ class ReleaseQueue:
 
     def _enough(self, row: int) -> bool:
         """Whether the sum and the pool have as much as a gang asks for."""
-        slots = self._whole(row)
-        return self.lacking_together(self.rows[row].app.id) is None and slots <= self.headroom(row) + TOLERANCE
+        candidate = self.rows[row]
+        open_ = self._whole(row) <= self._headroom[candidate.category] + TOLERANCE
+        return open_ and self.lacking_together(candidate.app.id) is None and self.allowed(row)
 
     def _leads(self, members: Sequence[int]) -> bool:
         """Whether these rows are one driver, which has to leave the gang that follows it the nodes it needs."""
         return [(self.rows[row].group.driver, self._left[row]) for row in members] == [(True, 1)]
 
-    def lend(self, headroom: Mapping[Category, float]) -> None:
-        """What is left of the room is for whoever is there: pools close no more than this."""
-        self._headroom = dict(headroom)
+    def lend(self, headroom: Mapping[Category, float] | None) -> None:
+        """What is left of the room is for whoever is there: borders of pools close no more than this, or nothing."""
+        self._headroom = dict(headroom or UNBOUNDED)
+        self._bound.open(self.portion)
         self._going = list(range(len(self._requests)))
         self._open = self._pickable()
         self._index = None
 
-    def portion(self, kind: Category) -> float:
-        """Slots of what of a side goes first and could go now: a task rather than a driver, then what takes least.
+    def portion(self, kind: Category) -> Resources:
+        """What of a side goes first and could go now: a task rather than a driver, then what takes fewest slots.
 
         A gang goes as a whole.
         """
         mine = [(row, c) for row, c in enumerate(self.rows) if self._left[row] and c.category is kind]
         turns = sorted((-c.app.priority, c.group.driver, self._whole(row), row) for row, c in mine)
-        return next((slots for *_, slots, row in turns if self._could_go(row)), 0.0)
+        return next((self.asked(row) for *_, row in turns if self._could_go(row)), NOTHING)
+
+    def allowed(self, row: int) -> bool:
+        """Whether the bounds that a pool's owner wrote let go what is released at once of the row."""
+        return self._bound.allows(self.rows[row].category, self.asked(row))
+
+    def asked(self, row: int) -> Resources:
+        """What is released at once: one pod of the row, or all of its gang."""
+        candidate = self.rows[row]
+        if not candidate.app.gang:
+            return candidate.group.request
+        return total(self.rows[each].group.request * self._left[each] for each in self._members[candidate.app.id])
 
     def _whole(self, row: int) -> float:
-        """Slots of what is released at once: one pod of the row, or all of its gang."""
+        """The same in slots."""
         candidate = self.rows[row]
         if not candidate.app.gang:
             return candidate.slots
@@ -212,10 +230,6 @@ class ReleaseQueue:
     def taken(self, row: int) -> int:
         """How many pods of this row were picked."""
         return self._taken[row]
-
-    def headroom(self, row: int) -> float:
-        """Slots left in the pool of this row; infinite without a pool."""
-        return self._headroom[self.rows[row].category]
 
     def _picked(self, row: int, node: str | None = None) -> Pick:
         """One pod of the row goes. One of a gang has its room already, on this node; "": nobody knows which."""
@@ -319,7 +333,7 @@ class ReleaseQueue:
         """Whether a request fits and has headroom, wherever a driver may not go."""
         shape = self._requests[number]
         enough = shape.slots <= self._headroom[shape.category] + TOLERANCE and self._sum.fits(number)
-        return enough and self._rooms.fits(shape.node)
+        return enough and self._bound.allows(shape.category, shape.request) and self._rooms.fits(shape.node)
 
     def _shut(self, row: int) -> None:
         if row in self._open:
@@ -358,6 +372,7 @@ class ReleaseQueue:
         self._sum.take(self._request_number[row])
         self._headroom[candidate.category] -= candidate.slots
         self._spent[candidate.category] += candidate.slots
+        self._bound.take(candidate.category, candidate.group.request)
         if not self._left[row]:
             self._shut(row)
         if self._fair:
@@ -379,19 +394,3 @@ class ReleaseQueue:
 
 def _alignment(app: App) -> float:
     return alignment(iterative=app.stages > 0, stage=app.stage, stages=app.stages or None)
-
-
-def _lined_up(
-    candidates: Iterable[ReleaseCandidate], held: Mapping[str, float], overdue: float
-) -> list[ReleaseCandidate]:
-    """In their order among equals: tasks by what those of their app hold, drivers and all others by submission.
-
-    A driver that comes again while its tasks run would otherwise stand behind every new one; and so would, for ever,
-    tasks of an app of which one never ends. So an app that got nothing since `overdue` counts as if it held nothing.
-    """
-
-    def place(each: ReleaseCandidate) -> tuple[float, float, str, str]:
-        first = each.group.driver or each.app.unserved_since < overdue
-        return 0.0 if first else held.get(each.app.id, 0.0), each.app.submitted, each.app.id, each.group.key
-
-    return sorted(candidates, key=place)

@@ -131,7 +131,7 @@ class TestGangs:
         busy = App("busy", "team", 0.0, (group("busy", running=1),), started=True, category=Category.SMALL)
         waiting = decide(snapshot(gang, busy, on=on, pools=pools))
         assert waiting.verdicts["gang"].reason is WaitReason.POOL
-        assert "needs 60.0" in waiting.verdicts["gang"].sentence
+        assert "asks for 60" in waiting.verdicts["gang"].sentence
 
     def test_larger_than_the_window_goes_when_nothing_is_on_its_way(self) -> None:
         """Else it would wait for ever."""

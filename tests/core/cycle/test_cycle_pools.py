@@ -85,13 +85,13 @@ class TestPools:
         on, pools = queue(16, pool="default"), (pool(16, 0.9, low=0.9),)
         assert released(decide(snapshot(*apps, on=on, pools=pools))) == ["p0/task/0"]
 
-    def test_a_bound_is_told_with_the_slots_that_pods_hold(self) -> None:
-        """Three drivers and a task hold five slots of the 3.2 that the bound leaves; no less are said to be taken."""
+    def test_a_bound_is_told_with_what_pods_hold(self) -> None:
+        """Three drivers and a task hold five cores of the 3.2 that the bound leaves; no less are said to be taken."""
         busy = running_app("busy", running=1, size=2, category=Category.LARGE)
         apps = [running_app(f"app{n}", n, held=4, size=2, category=Category.LARGE) for n in range(2)]
         on, pools = queue(16, free=11, pool="default"), (pool(16, 0.8, low=0.8),)
         said = decide(snapshot(busy, *apps, on=on, pools=pools)).verdicts["app0"].sentence
-        assert said == "the large pool has 3.2 of 16.0 slots, 5.0 are taken, this app needs 2.0"
+        assert said == "bounds of delta leave large apps 3.2 cpu of 16: 5 is taken and this app asks for 2"
 
     def test_slots_that_come_free_one_by_one_are_not_lent_before_an_app_whose_pool_has_them(self) -> None:
         """One slot is free: the small app's driver takes it, though it needs a task too, not one more large task."""

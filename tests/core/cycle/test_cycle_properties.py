@@ -13,7 +13,7 @@ from slackwater.cycle.audit.claims import Claim, holds
 from slackwater.cycle.cycle import Round, decide
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.snapshot import App, Order, PodGroup, Pool, Queue, Snapshot
-from slackwater.pools.pools import Category, slots
+from slackwater.pools.pools import Category
 from slackwater.resources import Resources, total
 from slackwater.roles import Role
 from slackwater.validation import TOLERANCE
@@ -135,27 +135,6 @@ def test_no_pod_is_released_twice_and_only_held_ones_are(snapshot: Snapshot) -> 
     held = {uid for app in snapshot.apps for group in app.groups for uid in group.held}
     assert len(uids) == len(set(uids))
     assert set(uids) <= held
-
-
-@given(snapshots())
-def test_an_owners_bound_of_delta_is_kept(snapshot: Snapshot) -> None:
-    """Neither side takes more than the owner's bounds leave it, but for one pod or gang where nothing of it runs."""
-    narrow = replace(snapshot, pools=(replace(snapshot.pools[0], low=0.3, high=0.6),))
-    outcome = decide(narrow)
-    if narrow.queues[0].pool == "":
-        return
-    pool = narrow.pools[0]
-    for kind, share in ((Category.SMALL, 0.6), (Category.LARGE, 0.7)):
-        mine = {app.id for app in narrow.apps if outcome.categories[app.id] is kind}
-        held = [(app, group) for app in narrow.apps if app.id in mine and app.started for group in app.groups]
-        before = sum(slots(group.request, pool.slot) * group.charged for _, group in held)
-        new = [r for r in outcome.releases if r.app in mine and not r.growth]
-        taken = sum(slots(release.group.request, pool.slot) for release in new)
-        idle = not any(group.charged for _, group in held if group.role is not Role.DRIVER)
-        gangs = {app.id for app in narrow.apps if app.gang}
-        first = [r for r in new if r.app == new[0].app] if new and new[0].app in gangs else new[:1]
-        portion = sum(slots(release.group.request, pool.slot) for release in first) if idle else 0.0
-        assert before + taken <= max(share * pool.tot, before + portion) + TOLERANCE * 100
 
 
 @settings(max_examples=examples(300))

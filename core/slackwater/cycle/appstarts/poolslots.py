@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -30,12 +29,11 @@ class PoolSlots:
         self,
         pool: Pool,
         sizes: Mapping[str, AppSize],
-        apps: Sequence[App],
         running: Sequence[App],
         serves: Callable[[App], bool],
     ) -> None:
         self.pool = pool
-        self._sizes, self._apps, self._running = sizes, apps, running
+        self._sizes, self._running = sizes, running
         self._delta = pool.delta
         self.spent = dict.fromkeys(Category, 0.0)
         self.occupied = dict.fromkeys(Category, 0.0)  # slots that pods hold, and what started apps were promised
@@ -87,32 +85,6 @@ class PoolSlots:
         """
         pools = self.pools()
         return {kind: max(0.0, pools.size(kind) - self._charged[kind]) for kind in Category}
-
-    def owners_headroom(self, portion: Callable[[Category], float]) -> dict[Category, float]:
-        """Slots each side may take beyond the border: all of them, but for bounds that an owner wrote (delta).
-
-        A side of which no task runs may always run one: a bound shares the work out, it does not end it. `portion`:
-        slots of what of a side would go first.
-        """
-        return {kind: self._owners_headroom(kind, portion) for kind in Category}
-
-    def owners_share(self, kind: Category) -> float:
-        """The share of the slots that an owner leaves to a side at the most."""
-        return self.pool.high if kind is Category.SMALL else 1 - self.pool.low
-
-    def taken(self, kind: Category) -> float:
-        """Slots that pods of a side hold, with those that this round has released."""
-        return self._charged[kind] + self.spent[kind]
-
-    def _owners_headroom(self, kind: Category, portion: Callable[[Category], float]) -> float:
-        share = self.owners_share(kind)
-        if share >= 1:
-            return math.inf
-        left = max(0.0, share * self.pool.tot - self.taken(kind))
-        mine = [app for app in self._apps if self._sizes[app.id].category is kind]
-        if self.spent[kind] or any(g.charged for app in mine for g in app.groups if not g.driver):
-            return left
-        return max(left, portion(kind))
 
     def free(self, pools: Pools) -> float:
         """Slots nobody holds or was promised. A promise beyond its own pool takes nothing from the other one."""

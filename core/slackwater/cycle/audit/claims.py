@@ -38,8 +38,7 @@ from slackwater.cycle.podline.releasewindow import ReleaseWindow
 from slackwater.cycle.queuepass import by_group
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.pools.pools import Category
-from slackwater.resources import NOTHING, Resources
-from slackwater.validation import TOLERANCE
+from slackwater.resources import NOTHING, Resources, total
 
 
 class Claim(StrEnum):
@@ -281,12 +280,11 @@ class _Holds:
         return None if budget.leaves_a_task(app, budget.largest_task(started)) else next(iter(started), app)
 
     def _bound(self, app: App, group: PodGroup) -> bool:
-        size = self.admission.sizes[app.id]
-        index = next(at for at, each in enumerate(app.groups) if each.key == group.key)
-        need = size.held if app.gang else size.slots[index]
+        bound, side = self.admission.bound, self.admission.sizes[app.id].category
+        asked = total(each.request * len(each.held) for each in app.groups) if app.gang else group.request
         # Of a side of which no task runs it may go, unless something else of it did.
-        first = 0.0 if self._went(size.category) else need
-        return need > self.admission.owners_headroom(lambda _: first)[size.category] + TOLERANCE
+        bound.open(lambda _: NOTHING if self._went(side) else asked)
+        return not bound.allows(side, asked)
 
     def _went(self, kind: Category) -> bool:
         """Whether the round released something of a side."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from slackwater.cycle.snapshot import App, PodGroup, Queue, taken
@@ -54,6 +54,22 @@ def shape_of(candidate: ReleaseCandidate) -> RequestShape:
     """What one pod of the group takes."""
     driver = candidate.app.id if candidate.group.driver else ""
     return RequestShape(candidate.group.request, candidate.slots, candidate.category, candidate.shape, driver)
+
+
+def lined_up(
+    candidates: Iterable[ReleaseCandidate], held: Mapping[str, float], overdue: float
+) -> list[ReleaseCandidate]:
+    """In their order among equals: tasks by what those of their app hold, drivers and all others by submission.
+
+    A driver that comes again while its tasks run would otherwise stand behind every new one; and so would, for ever,
+    tasks of an app of which one never ends. So an app that got nothing since `overdue` counts as if it held nothing.
+    """
+
+    def place(each: ReleaseCandidate) -> tuple[float, float, str, str]:
+        first = each.group.driver or each.app.unserved_since < overdue
+        return 0.0 if first else held.get(each.app.id, 0.0), each.app.submitted, each.app.id, each.group.key
+
+    return sorted(candidates, key=place)
 
 
 def task_shares(candidates: Iterable[ReleaseCandidate], queue: Queue) -> dict[str, float]:

@@ -100,7 +100,7 @@ def test_who_waits_behind_another_is_not_told_of_room_that_nobody_keeps() -> Non
     full = running_app("full", running=98, demand=99.0)
     apps = [task_app(name, submitted, held=50, demand=50.0, gang=True) for name, submitted in (("a", 0.0), ("b", 1.0))]
     on = Queue("default", cpu(1000), free=cpu(500), total=cpu(1000), pool="default")
-    seen = Snapshot(NOW, (on,), (full, *apps), (pool(100, 0.5, low=0.5),))
+    seen = Snapshot(NOW, (on,), (full, *apps), (pool(599, 0.9, low=0.9, nominal=100),))
     said = decide(seen).verdicts
     assert (said["a"].reason, said["b"].reason) == (WaitReason.POOL, WaitReason.BEHIND)
 
