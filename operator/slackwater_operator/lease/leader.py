@@ -151,7 +151,7 @@ class Attempts:
         self._lock = threading.Lock()
         self._resigned = False
         self._renewed: float | None = None  # when the last renewal that was answered had been sent
-        self._holder = ""
+        self._holder, self._previous = "", ""  # as the Lease says, and who was that before
         self.before = ""  # who held the Lease when it became ours; "": nobody, or somebody who gave it back
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -207,10 +207,11 @@ class Attempts:
         spec = getattr(lease, "spec", None)
         holder = (spec.holder_identity or "") if spec is not None else ""
         if not name.startswith("read_"):
-            if self._renewed is None:
-                self.before = self._holder
+            if self._renewed is None:  # a write before this one may have taken it, without an answer
+                self.before = self._previous if self._holder == holder else self._holder
             self._renewed = sent
-        self._holder = holder
+        if holder != self._holder:
+            self._holder, self._previous = holder, self._holder
         return lease
 
 

@@ -157,6 +157,26 @@ def test_who_led_before_is_asked_when_the_lease_is_taken() -> None:
     assert attempts.before == "came and died"
 
 
+class Garbled(Leases):
+    """Its first answer to a write cannot be read; the write is carried out."""
+
+    def replace_namespaced_lease(self, *, body: V1Lease, **_: Any) -> V1Lease:
+        """PUT."""
+        first = self.holder != "me"
+        lease = super().replace_namespaced_lease(body=body)
+        if first:
+            raise ValueError("<html>")
+        return lease
+
+
+def test_who_led_before_is_known_also_where_the_lease_was_taken_without_an_answer() -> None:
+    """The next read shows us as its holder; writes of the dead one may arrive all the same."""
+    leases, waited = Garbled(), list[float]()
+    leases.hold("dead", ago=60)
+    assert leads(candidate(leases, "me", waited), 5)
+    assert waited == [SETTLE]
+
+
 def test_the_right_to_write_ends_with_the_lease() -> None:
     """By our own clock, from the moment the last renewal was sent: no answer of the server is needed for it."""
     now = [100.0]
