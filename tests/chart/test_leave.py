@@ -6,6 +6,7 @@ import asyncio
 import importlib.util
 import sys
 from collections.abc import Iterator
+from time import monotonic
 from types import ModuleType
 from typing import Any
 
@@ -13,6 +14,8 @@ import pytest
 
 from slackwater.errors import SlackwaterError, Unavailable
 from slackwater_cluster.api.session import Session
+from slackwater_cluster.pods.unbound import UnboundPod
+from slackwater_cluster.pods.ungate import FIRST, WORKERS
 from support.fakes.manypods import MEBIBYTE, ManyPods, peak
 from support.lab.chart import CHART, LIVE, objects
 
@@ -64,6 +67,26 @@ def test_a_pod_that_cannot_be_changed_keeps_no_other_held(hook: ModuleType) -> N
     with pytest.raises(Unavailable, match=r"cannot be lifted \(team/p000000: 422: not this one; team/p000150"):
         leave(hook, server, -1.0)
     assert len(server.lifted) == 298
+
+
+def test_pods_whose_writes_are_not_answered_keep_no_other_held(hook: ModuleType) -> None:
+    """They are tried side by side, and given up after seconds: helm waits for minutes, not for hours."""
+    server = ManyPods(100, 10, silent=frozenset(range(WORKERS + 1)))
+    began = monotonic()
+    with pytest.raises(Unavailable, match=r"100 pods still wait .*cannot be lifted"):
+        leave(hook, server, -1.0)
+    assert len(server.lifted) == 100 - len(server.silent)
+    assert monotonic() - began < 10 * FIRST
+
+
+def test_it_says_so_where_time_was_over_before_all_were_tried_again(hook: ModuleType) -> None:
+    """Nobody is told that gates are lifted which are not."""
+    look = hook.Look()
+    for number in range(2):
+        look.see(UnboundPod("", "team", f"p{number}", f"u{number}", "slackwater", ("slackwater.io/admission",), ()))
+    look.told(UnboundPod("", "team", "p0", "u0", "slackwater", ("slackwater.io/admission",), ()), True, "")
+    assert "2 pods still wait" in look.left()
+    assert "1 not tried any more" in look.left()
 
 
 def test_it_ends_when_nobody_waits(hook: ModuleType) -> None:

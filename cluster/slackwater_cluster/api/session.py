@@ -89,7 +89,7 @@ class Session:
         self._http = aiohttp.ClientSession(
             base_url=f"{self._endpoint.url}/",
             connector=aiohttp.TCPConnector(limit=CONNECTIONS, ssl=self._endpoint.tls, keepalive_timeout=60),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=READ_TIMEOUT),
+            timeout=_timeout(None),
             headers={"Accept": JSON, "User-Agent": "slackwater"},
             proxy=self._endpoint.proxy,
             json_serialize=lambda value: orjson.dumps(value).decode(),
@@ -126,23 +126,23 @@ class Session:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Open a long answer (a watch); the caller reads it piece by piece. `more` headers go beside the usual ones."""
         headers = {**await self._headers(), **(more or {})}
-        timeout = aiohttp.ClientTimeout(
-            total=seconds, sock_connect=CONNECT_TIMEOUT, sock_read=min(seconds or READ_TIMEOUT, READ_TIMEOUT)
-        )
+        timeout = _timeout(seconds)
         try:
             async with self._http.get(path.lstrip("/"), params=params, headers=headers, timeout=timeout) as reply:
                 yield reply
         except (aiohttp.ClientError, TimeoutError, OSError) as problem:
             raise Unavailable(f"API server: {type(problem).__name__}: {problem}") from problem
 
-    async def write(self, method: str, path: str, body: object, *, content_type: str = JSON) -> Answer:
-        """Send one write and wait for its answer; more than `in_flight` writers queue here."""
+    async def write(
+        self, method: str, path: str, body: object, *, content_type: str = JSON, seconds: float | None = None
+    ) -> Answer:
+        """Send one write and wait for its answer, for so long; more than `in_flight` writers queue here."""
         async with self._slots:
             headers = {**await self._headers(), "Content-Type": content_type}
             if not self._may_write():
                 raise Unavailable("nothing is written any more: another replica may lead")
             try:
-                async with self._request(method, path, orjson.dumps(body), headers) as reply:
+                async with self._request(method, path, orjson.dumps(body), headers, seconds) as reply:
                     return self._checked(await _answer(reply))
             except (aiohttp.ClientError, TimeoutError, OSError) as problem:
                 raise Unavailable(f"API server: {type(problem).__name__}: {problem}") from problem
@@ -162,9 +162,16 @@ class Session:
         return answer
 
     def _request(
-        self, method: str, path: str, body: bytes, headers: Mapping[str, str]
+        self, method: str, path: str, body: bytes, headers: Mapping[str, str], seconds: float | None
     ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
-        return self._http.request(method, path.lstrip("/"), data=body, headers=headers)
+        return self._http.request(method, path.lstrip("/"), data=body, headers=headers, timeout=_timeout(seconds))
+
+
+def _timeout(seconds: float | None) -> aiohttp.ClientTimeout:
+    """For one request: so many seconds in all, or those of every session."""
+    return aiohttp.ClientTimeout(
+        total=seconds, sock_connect=CONNECT_TIMEOUT, sock_read=min(seconds or READ_TIMEOUT, READ_TIMEOUT)
+    )
 
 
 async def _answer(reply: aiohttp.ClientResponse, most: int | None = None) -> Answer:

@@ -13,10 +13,9 @@ import msgspec
 
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
-from slackwater_cluster.api.contenttypes import STRATEGIC
 from slackwater_cluster.api.paths import api_path
 from slackwater_cluster.api.session import Answer, Session, TooLarge
-from slackwater_cluster.pods.gate import MARKS, lifted
+from slackwater_cluster.pods.gate import MARKS
 
 WAITING = "spec.nodeName=,status.phase=Pending"
 PAGE = 100  # pods; small ones take a few hundred kilobytes
@@ -24,7 +23,6 @@ FEWER = 4  # a page that was too large is asked for with so many times fewer pod
 # Bytes of a page. One pod always fits: an API server takes 3 MiB at most, and writes some characters as six.
 LARGEST = 20 * 2**20
 EXPIRED = 410
-GONE = (404, 409)  # also: another pod has its name
 
 Shape = TypeVar("Shape")
 
@@ -91,13 +89,6 @@ async def unbound(session: Session, *, seconds: float | None = None) -> AsyncIte
         if not page.metadata.continue_:
             return
         params["continue"] = page.metadata.continue_
-
-
-async def let_go(session: Session, pod: UnboundPod) -> tuple[bool, str]:
-    """Lift our gate and take our marks away: whether that was done, and why not; a pod that is gone is no trouble."""
-    path = api_path("pods", pod.name, namespace=pod.namespace)
-    answer = await session.write("PATCH", path, lifted(pod.uid, pod.gates, pod.marks), content_type=STRATEGIC)
-    return answer.ok, "" if answer.ok or answer.status in GONE else answer.message()
 
 
 async def _page(session: Session, params: dict[str, str], seconds: float | None) -> _PodPage:

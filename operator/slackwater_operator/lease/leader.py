@@ -3,8 +3,10 @@
     renewed every second          it leads; `holds` says so to every write, by the time of the last renewal
     not renewed for a lease       another replica takes it, and lets writes that are still on their way settle
     told to stop                  it gives the Lease back, so that the next one leads within a second
+    an answer that is no Lease    one attempt that failed, as without an answer
 
-A leader that loses its Lease ends its process: whatever it was about to write must not be written.
+A leader that loses its Lease ends its process: whatever it was about to write must not be written. So does a follower
+whose election ended: it could never lead.
 """
 
 from __future__ import annotations
@@ -26,8 +28,8 @@ from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.leaderelection import electionconfig, leaderelection
 from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
-from urllib3.exceptions import HTTPError
 
+from slackwater.errors import Unavailable
 from slackwater_operator.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -59,7 +61,7 @@ class Election:
         self.identity = identity(self.settings)
 
     async def lead(self, lost: asyncio.Event) -> None:
-        """Return once this replica leads; `lost` is set when it does so no longer."""
+        """Return once this replica leads; `lost` is set when it does so no longer. Raises where it never will."""
         if self.settings.lead_alone:
             return
         loop = asyncio.get_running_loop()
@@ -95,15 +97,20 @@ class Election:
     def _run(
         self, attempts: Attempts, loop: asyncio.AbstractEventLoop, leading: asyncio.Future[None], lost: asyncio.Event
     ) -> None:
-        seconds = self.settings.lease_seconds
-
         def started() -> None:
             loop.call_soon_threadsafe(_settle, leading)
 
         def ended() -> None:
             if not loop.is_closed():
-                loop.call_soon_threadsafe(lost.set)
+                loop.call_soon_threadsafe(_end, leading, lost)
 
+        try:
+            self._elect(attempts, started, ended)
+        finally:
+            ended()
+
+    def _elect(self, attempts: Attempts, started: Callable[[], None], ended: Callable[[], None]) -> None:
+        seconds = self.settings.lease_seconds
         # The client library has no types.
         lock = LeaseLock(LEASE, self.settings.namespace, self.identity)  # type: ignore[no-untyped-call]
         lock.api_instance = attempts  # type: ignore[assignment]  # it stands in for the API
@@ -116,31 +123,27 @@ class Election:
             onstopped_leading=ended,
         )
         election = leaderelection.LeaderElection(chosen)  # type: ignore[no-untyped-call]
-        self._look_back(election, lock)
-        try:
-            election.run()  # type: ignore[no-untyped-call]
-        finally:
-            ended()
+        self._look_back(attempts, election, lock)
+        election.run()  # type: ignore[no-untyped-call]
 
-    def _look_back(self, election: Any, lock: Any) -> None:
+    def _look_back(self, attempts: Attempts, election: Any, lock: Any) -> None:
         """Count the silence before we came, as the API server's own clock has it, instead of a whole Lease anew."""
         try:
-            lease, _, headers = self.leases.read_namespaced_lease_with_http_info(
-                LEASE, self.settings.namespace, _request_timeout=self.settings.lease_seconds
-            )
-        except (ApiException, HTTPError):
+            lease, date = attempts.dated(LEASE, self.settings.namespace)
+        except ApiException:
             return
-        if (quiet := silence(lease, headers.get("Date", ""))) is not None:
+        if (quiet := silence(lease, date)) is not None:
             election.observed_record = lock.get_lock_object(lease)
             # Both times are whole seconds of the server's.
             election.observed_time_milliseconds = int((time.time() - max(0.0, quiet - 2)) * 1000)
 
 
 class Attempts:
-    """The Lease API as the election calls it: a server that is away, or does not answer, is one attempt that failed.
+    """The Lease API as the election calls it: whatever is not answered with a Lease is one attempt that failed.
 
-    The library expects nothing but ApiException. Any other error would end its loop: a leader would leave although its
-    Lease still holds, and a follower would never lead again.
+    A server may be away, or silent, or a proxy before it may answer with a page of its own. The library expects nothing
+    but ApiException. Any other error would end its loop: a leader would leave although its Lease still holds, and a
+    follower would never lead again.
     """
 
     def __init__(self, leases: Any, timeout: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -148,7 +151,7 @@ class Attempts:
         self._lock = threading.Lock()
         self._resigned = False
         self._renewed: float | None = None  # when the last renewal that was answered had been sent
-        self._holder = ""
+        self._holder, self._previous = "", ""  # as the Lease says, and who was that before
         self.before = ""  # who held the Lease when it became ours; "": nobody, or somebody who gave it back
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -166,6 +169,18 @@ class Attempts:
         """Seconds since the last renewal was sent; infinite before the first."""
         return float("inf") if self._renewed is None else self._clock() - self._renewed
 
+    def dated(self, name: str, namespace: str) -> tuple[Any, str]:
+        """The Lease, and when the server answered, by its own clock; "" where it does not say."""
+        date = ""
+
+        def read(*words: Any, **named: Any) -> Any:
+            nonlocal date
+            lease, _, headers = self._leases.read_namespaced_lease_with_http_info(*words, **named)
+            date = headers.get("Date", "")
+            return lease
+
+        return self._asked(read, name, namespace), date
+
     def resign(self, name: str, namespace: str) -> None:
         """Renew no more, and write that nobody holds the Lease; a server that does not answer is left alone."""
         with self._lock:
@@ -181,34 +196,50 @@ class Attempts:
 
     def _asked(self, call: Callable[..., Any], *words: Any, **named: Any) -> Any:
         try:
-            return call(*words, _request_timeout=self._timeout, **named)
-        except HTTPError as problem:
+            return _expect_lease(call(*words, _request_timeout=self._timeout, **named))
+        except ApiException:
+            raise
+        except Exception as problem:
+            log.warning("no answer about the lease that can be read", trouble=repr(problem)[:500])
             raise ApiException(status=0, reason=str(problem)) from problem
 
     def _observed(self, name: str, sent: float, lease: Any) -> Any:
         spec = getattr(lease, "spec", None)
         holder = (spec.holder_identity or "") if spec is not None else ""
         if not name.startswith("read_"):
-            if self._renewed is None:
-                self.before = self._holder
+            if self._renewed is None:  # a write before this one may have taken it, without an answer
+                self.before = self._previous if self._holder == holder else self._holder
             self._renewed = sent
-        self._holder = holder
+        if holder != self._holder:
+            self._holder, self._previous = holder, self._holder
         return lease
+
+
+def _expect_lease(answer: Any) -> Any:
+    """The answer, if it is an object that the API server keeps: each has a version."""
+    if not answer.metadata.resource_version:
+        raise ValueError("the answer is no Lease")
+    return answer
 
 
 def silence(lease: Any, date: str) -> float | None:
     """Seconds from the Lease's last write to an answer of the API server, both by its clock; None where not said."""
     times = [entry.time for entry in (lease.metadata and lease.metadata.managed_fields) or () if entry.time]
     try:
-        now = parsedate_to_datetime(date)
-    except ValueError:
+        return float((parsedate_to_datetime(date) - max(times)).total_seconds())
+    except (TypeError, ValueError):  # no times, or one without a zone
         return None
-    return (now - max(times)).total_seconds() if times else None
 
 
 def _settle(leading: asyncio.Future[None]) -> None:
     if not leading.done():
         leading.set_result(None)
+
+
+def _end(leading: asyncio.Future[None], lost: asyncio.Event) -> None:
+    lost.set()
+    if not leading.done():
+        leading.set_exception(Unavailable("the election has ended: this replica would never lead"))
 
 
 def _load(kubeconfig: Path | None) -> None:

@@ -4,7 +4,7 @@ It runs outside our namespace, and needs nothing of ours.
 
     the Lease of the operator is renewed     pods are held, as policies say
     not renewed for `patience` seconds       new pods are not held any more; held ones are let go, `rate` a second,
-                                             oldest first
+                                             oldest first, and none waits for the write of another
     renewed again                            pods are held again
 
 The switch is also its memory: one that starts anew and finds it off goes on letting pods go, unless somebody leads by
@@ -22,7 +22,6 @@ import sys
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from heapq import nsmallest
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -37,7 +36,8 @@ from slackwater_cluster.api.contenttypes import MERGE
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.paths import api_path
 from slackwater_cluster.api.session import Answer, Session
-from slackwater_cluster.pods.unbound import UnboundPod, let_go, unbound
+from slackwater_cluster.pods.unbound import UnboundPod
+from slackwater_cluster.pods.ungate import IN_FLIGHT, Ungater
 from slackwater_cluster.policies.mutating import HOLDING
 from slackwater_cluster.settings import last_word, program, refusing
 
@@ -46,8 +46,6 @@ log = structlog.get_logger(__name__)
 LEASE = "slackwater-operator"
 SWITCH = api_path("clusterrolebindings", HOLDING, group="rbac.authorization.k8s.io")
 SECONDS = 10.0  # for one answer
-# Pods whose turns are known from one list, half a kilobyte each: in a large cluster a list takes longer than a period.
-KEPT = 10_000
 # What an answer of the wrong shape leads to, as of a proxy's or a login page's: no sign of a dead operator either.
 UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
 
@@ -104,8 +102,11 @@ class Watchdog:
     lease: LeaseWatch
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     _next: deque[UnboundPod] = field(default_factory=deque)  # held pods in the order of their turns
-    _last: UnboundPod | None = None  # the pod that was tried last
+    _done: int = 0  # pods let go since the look began
     _began: float = 0.0  # the look
+
+    def __post_init__(self) -> None:
+        self._ungater = Ungater(self.session)
 
     async def run(self) -> None:
         """Look again and again, once in a period."""
@@ -122,7 +123,7 @@ class Watchdog:
                 return 0
             silent = self.lease.observe(await self._renewed())
             if silent < self.settings.patience:
-                self._next.clear()
+                await self._stop()
                 if silent == 0.0:
                     await self._switch(on=True)
                 return 0
@@ -154,7 +155,7 @@ class Watchdog:
         wanted = [holder(self.settings.namespace)] if on else []
         if await self._subjects() in (None, wanted):
             return
-        written = await self.session.write("PATCH", SWITCH, {"subjects": wanted}, content_type=MERGE)
+        written = await self.session.write("PATCH", SWITCH, {"subjects": wanted}, content_type=MERGE, seconds=SECONDS)
         log.warning("pods are held again" if on else "no operator leads: pods are not held any more", ok=written.ok)
 
     async def _subjects(self) -> list[Any] | None:
@@ -167,42 +168,35 @@ class Watchdog:
         lasts = max(self.settings.period, pods / self.settings.rate)
         return max(0.0, self._began + lasts - self.lease.clock())
 
+    async def _stop(self) -> None:
+        """Let nobody go: somebody leads."""
+        self._next.clear()
+        await self._ungater.stop()
+
     async def _free(self) -> int:
-        """Lift our gate from the oldest held pods, as many as the rate allows until the next look, evenly."""
-        if not self._next:
-            self._next.extend(await self._listed())
-        most = min(len(self._next), max(1, round(self.settings.rate * self.settings.period)))
-        done = 0
+        """Begin to lift our gate from the held pods whose turn it is, as many as the rate allows until the next look.
+
+        They are begun evenly, and a look waits for none of them: a write that takes long holds up neither the others
+        nor the next look at the Lease.
+        """
+        self._done, tried = 0, 0
+        most = max(1, round(self.settings.rate * self.settings.period))
+        if not self._next or self._ungater.tried(self._next[0]):
+            self._next = deque(await self._ungater.turns(most, seconds=SECONDS))
+        most = min(len(self._next), most)
         for number in range(most):
-            self._last = self._next.popleft()
-            done += await self._ungate(self._last)
+            if self._ungater.ready(self._next[0]):
+                self._ungater.begin(self._next.popleft(), self._told)
+                tried += 1
             await self.pause(min(1 / self.settings.rate, self._left(most) / (most - number)))
         if most:
-            log.warning("held pods let go", pods=done, tried=most)
-        return done
+            log.warning("held pods let go", pods=self._done, tried=tried)
+        return self._done
 
-    async def _listed(self) -> list[UnboundPod]:
-        """The held pods whose turn is next. Never more than twice as many are kept, however many there are.
-
-        Pods whose gate cannot be lifted keep nobody waiting: those behind the pod that was tried last come first, and
-        after the youngest one it is the oldest's turn again.
-        """
-        last, found = self._last, list[UnboundPod]()
-
-        def turn(pod: UnboundPod) -> tuple[bool, UnboundPod]:
-            return last is not None and pod <= last, pod
-
-        async for page in unbound(self.session, seconds=SECONDS):
-            found += [pod for pod in page if pod.held]
-            if len(found) > 2 * KEPT:
-                found = nsmallest(KEPT, found, key=turn)
-        return nsmallest(KEPT, found, key=turn)
-
-    async def _ungate(self, pod: UnboundPod) -> bool:
-        done, trouble = await let_go(self.session, pod)
+    def _told(self, pod: UnboundPod, done: bool, trouble: str) -> None:
+        self._done += done
         if trouble:
             log.warning("not let go", pod=f"{pod.namespace}/{pod.name}", trouble=trouble)
-        return done
 
     async def _get(self, path: str) -> Answer:
         answer = await self.session.get(path, seconds=SECONDS)
@@ -218,7 +212,7 @@ def holder(namespace: str) -> dict[str, str]:
 
 async def serve(settings: WatchdogSettings) -> None:
     """Run until stopped."""
-    async with Session(endpoint(settings.kubeconfig)) as session:
+    async with Session(endpoint(settings.kubeconfig), in_flight=IN_FLIGHT) as session:
         await Watchdog(session, settings, LeaseWatch()).run()
 
 

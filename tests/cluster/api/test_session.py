@@ -11,6 +11,7 @@ from slackwater_cluster.api.client import ApiClient
 from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_cluster.api.session import Session
 from support.fakes.apiserver import ApiServer
+from support.fakes.manypods import ManyPods
 
 PODS = "/api/v1/pods"
 
@@ -27,6 +28,17 @@ def test_who_may_not_write_any_more_sends_nothing() -> None:
             with pytest.raises(Unavailable, match="another replica may lead"):
                 await session.write("PATCH", PODS, {})
             assert server.asked.total() == 1
+
+    asyncio.run(run())
+
+
+def test_a_write_waits_for_its_answer_as_long_as_was_said() -> None:
+    """Not for the minute and a half that a long list may take."""
+
+    async def run() -> None:
+        async with ManyPods(1, 10, silent=frozenset({0})).session() as session, asyncio.timeout(10):
+            with pytest.raises(Unavailable, match="Timeout"):
+                await session.write("PATCH", "/api/v1/namespaces/team/pods/p000000", {}, seconds=0.2)
 
     asyncio.run(run())
 

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from kubernetes.client import V1Lease, V1LeaseSpec, V1ManagedFieldsEntry, V1ObjectMeta
+from kubernetes.client import (
+    ApiClient,
+    Configuration,
+    CoordinationV1Api,
+    V1Lease,
+    V1LeaseSpec,
+    V1ManagedFieldsEntry,
+    V1ObjectMeta,
+)
 from kubernetes.client.exceptions import ApiException
 from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
 from urllib3.exceptions import MaxRetryError, ReadTimeoutError
 
+from slackwater.errors import Unavailable
 from slackwater_operator.lease.leader import LEASE, SETTLE, Attempts, Election
 from slackwater_operator.settings import Settings
 
@@ -79,7 +91,7 @@ def missing() -> ApiException:
     return problem
 
 
-def candidate(leases: Leases, name: str, waited: list[float] | None = None) -> Election:
+def candidate(leases: Any, name: str, waited: list[float] | None = None) -> Election:
     """A replica that would lead."""
 
     async def pause(seconds: float) -> None:
@@ -145,6 +157,26 @@ def test_who_led_before_is_asked_when_the_lease_is_taken() -> None:
     assert attempts.before == "came and died"
 
 
+class Garbled(Leases):
+    """Its first answer to a write cannot be read; the write is carried out."""
+
+    def replace_namespaced_lease(self, *, body: V1Lease, **_: Any) -> V1Lease:
+        """PUT."""
+        first = self.holder != "me"
+        lease = super().replace_namespaced_lease(body=body)
+        if first:
+            raise ValueError("<html>")
+        return lease
+
+
+def test_who_led_before_is_known_also_where_the_lease_was_taken_without_an_answer() -> None:
+    """The next read shows us as its holder; writes of the dead one may arrive all the same."""
+    leases, waited = Garbled(), list[float]()
+    leases.hold("dead", ago=60)
+    assert leads(candidate(leases, "me", waited), 5)
+    assert waited == [SETTLE]
+
+
 def test_the_right_to_write_ends_with_the_lease() -> None:
     """By our own clock, from the moment the last renewal was sent: no answer of the server is needed for it."""
     now = [100.0]
@@ -196,3 +228,97 @@ def test_a_server_that_is_away_is_a_failed_attempt(problem: Exception) -> None:
     assert not found
     assert isinstance(why, ApiException)
     assert why.reason == str(problem)
+
+
+class Proxy:
+    """One Lease behind a proxy that answers the requests of these numbers itself, the first being 1."""
+
+    def __init__(self, wrong: dict[int, bytes]) -> None:
+        self.wrong, self.lease, self.asked = wrong, dict[str, Any](), list[str]()
+
+    @contextmanager
+    def running(self) -> Iterator[CoordinationV1Api]:
+        """The client library's own API, by HTTP."""
+        proxy = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def handle_any(self) -> None:
+                status, body = proxy.answer(self.command, self.rfile.read(int(self.headers.get("Content-Length") or 0)))
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_GET = do_POST = do_PUT = handle_any  # noqa: N815 - the library's names
+
+            def log_message(self, *_: Any) -> None:
+                """Say nothing."""
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        where = Configuration()
+        where.host = f"http://127.0.0.1:{server.server_port}"
+        try:
+            yield CoordinationV1Api(ApiClient(where))
+        finally:
+            server.shutdown()
+            server.server_close()
+
+    def answer(self, method: str, body: bytes) -> tuple[int, bytes]:
+        """What a request is told; one that the proxy answers itself is not carried out."""
+        self.asked.append(method)
+        if (page := self.wrong.get(len(self.asked))) is not None:
+            return 200, page
+        if method != "GET":
+            self.lease = json.loads(body)
+            self.lease["metadata"]["resourceVersion"] = str(len(self.asked))
+        return (200, json.dumps(self.lease).encode()) if self.lease else (404, b'{"code": 404}')
+
+
+UNREADABLE = [b"<html>Sign in</html>", b"[]", b"{}", b'{"metadata": {"na']
+
+
+@pytest.mark.parametrize("page", UNREADABLE, ids=str)
+@pytest.mark.parametrize("number", [1, 2, 3], ids=["the look back", "a read", "the write"])
+def test_an_answer_that_cannot_be_read_is_a_failed_attempt(number: int, page: bytes) -> None:
+    """A proxy's, or a login page's: it leads with the next attempt, and never by an answer that is no Lease."""
+    proxy = Proxy({number: page})
+    with proxy.running() as leases:
+        assert leads(candidate(leases, "me"), 5)
+        assert proxy.lease["spec"]["holderIdentity"] == "me"
+
+
+@pytest.mark.parametrize("page", UNREADABLE, ids=str)
+def test_a_leader_survives_an_answer_that_cannot_be_read(page: bytes) -> None:
+    """Its Lease still holds, and the next renewal comes a second later."""
+
+    async def run() -> tuple[bool, bool]:
+        lost = asyncio.Event()
+        election = candidate(leases, "me")
+        await election.lead(lost)
+        await asyncio.sleep(3.5)
+        return election.holds(), lost.is_set()
+
+    proxy = Proxy({4: page, 6: page})  # a read, then the write of the renewal after it
+    with proxy.running() as leases:
+        assert asyncio.run(run()) == (True, False)
+    assert proxy.asked.count("PUT") >= 2
+
+
+class Ending(Leases):
+    """Ends the thread that asks."""
+
+    def read_namespaced_lease(self, *_: Any, **__: Any) -> V1Lease:
+        """Leave at once."""
+        raise SystemExit
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_follower_whose_election_ended_does_not_wait_for_ever() -> None:
+    """Whatever ended its thread: it fails, so that the process ends and is started anew."""
+
+    async def run() -> None:
+        await asyncio.wait_for(candidate(Ending(), "me").lead(asyncio.Event()), 5)
+
+    with pytest.raises(Unavailable, match="election"):
+        asyncio.run(run())

@@ -1,7 +1,8 @@
 """The dead-man switch: when nobody leads, nobody is held."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from math import inf
 from typing import Any, cast
 
 import msgspec
@@ -10,6 +11,7 @@ import pytest
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer, Session
+from slackwater_cluster.pods.ungate import FIRST, WORKERS
 from slackwater_operator.lease.watchdog import LeaseWatch, Watchdog, WatchdogSettings, holder
 from support.fakes.manypods import MEBIBYTE, ManyPods, peak
 
@@ -33,6 +35,9 @@ class Server:
         self.refused: set[str] = set()  # pods whose gate cannot be lifted
         self.tried: list[str] = []
         self.spend: Callable[[float], None] = lambda _: None  # the time that a list, or a write, takes
+        self.slow: dict[str, float] = {}  # pods whose write is answered after so many seconds
+        self.under_way, self.most = 0, 0  # such writes, and the most there were at once
+        self.wait: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     def hold(self, name: str, created: str, gate: str = names.GATE) -> None:
         """A held pod."""
@@ -62,7 +67,7 @@ class Server:
         page, more = list(self.pods.values())[start : start + limit], start + limit < len(self.pods)
         return self._said({"metadata": {"continue": str(start + limit) if more else ""}, "items": page})
 
-    async def write(self, method: str, path: str, body: Any, *, content_type: str) -> Answer:
+    async def write(self, method: str, path: str, body: Any, *, content_type: str, seconds: float = 90.0) -> Answer:
         """Writes."""
         del content_type
         assert method == "PATCH"
@@ -73,11 +78,25 @@ class Server:
             name = path.rpartition("/")[2]
             self.tried.append(name)
             self.spend(0.02)
+            await self._answered(self.slow.get(name, 0.0), seconds)
             if name in self.refused:
                 return Answer(422, b"{}")
             del self.pods[name]
             self.freed.append(name)
         return Answer(200, b"{}")
+
+    async def _answered(self, after: float, seconds: float) -> None:
+        """An answer comes after so many seconds; who asked waits for fewer."""
+        if not after:
+            return
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        try:
+            await self.wait(min(after, seconds))
+        finally:
+            self.under_way -= 1
+        if after > seconds:
+            raise Unavailable("no answer")
 
     @staticmethod
     def _said(body: Any) -> Answer:
@@ -89,8 +108,10 @@ class Scene:
 
     def __init__(self, **settings: Any) -> None:
         self.now, self.server = 0.0, Server()
+        self.server.wait = self._wait
         self.pauses: list[float] = []
         self.until: float | None = None  # None: pauses take no time
+        self.leads_from = inf  # from when on an operator renews the Lease
         self.settings = WatchdogSettings(**{"patience": 120, "period": 5, **settings})
         self.restart()
 
@@ -100,17 +121,32 @@ class Scene:
 
     async def _pause(self, seconds: float) -> None:
         self.pauses.append(seconds)
-        if self.until is not None:
-            self.now += seconds
-            if self.now >= self.until:
-                raise InterruptedError
+        self.now += 0.0 if self.until is None else seconds
+        if self.now >= self.leads_from:
+            self.server.renewed = str(self.now)
+        await asyncio.sleep(0)  # the writes under way go on
+        if self.until is not None and self.now >= self.until:
+            raise InterruptedError
+
+    async def _wait(self, seconds: float) -> None:
+        """Time is moved by the pauses of the watchdog alone: one that makes none waits for this answer."""
+        until, before, still = self.now + seconds, self.now, 0
+        while self.now < until:
+            await asyncio.sleep(0)
+            still = still + 1 if self.now == before else 0
+            before = self.now
+            assert still < 1000, "everything waits for one answer"
 
     def run(self, seconds: float) -> None:
         """The program itself for so long: answers of the API server take time, too."""
+        asyncio.run(self.running(seconds))
+
+    async def running(self, seconds: float) -> None:
+        """The same; what is under way in the end stays so."""
         self.until = self.now + seconds
         self.server.spend = self._spend
         with pytest.raises(InterruptedError):
-            asyncio.run(self.dog.run())
+            await self.dog.run()
 
     def _spend(self, seconds: float) -> None:
         self.now += seconds
@@ -200,6 +236,67 @@ def test_pods_that_cannot_be_changed_keep_nobody_waiting() -> None:
     assert not scene.server.pods
 
 
+def crowd(scene: Scene, slow: int, seconds: float) -> None:
+    """Pods whose writes are answered late, and a hundred younger ones of others."""
+    for number in range(slow + 100):
+        name = f"{'slow' if number < slow else 'other'}{number:05}"
+        scene.server.hold(name, f"2026-01-01T00:{number // 60:02}:{number % 60:02}Z")
+        if number < slow:
+            scene.server.slow[name] = seconds
+
+
+@pytest.mark.parametrize("slow", [20, 100, 300])
+@pytest.mark.parametrize("seconds", [10.0, 1000.0], ids=["refused late", "never answered"])
+def test_pods_that_are_refused_late_keep_nobody_waiting(slow: int, seconds: float) -> None:
+    """A webhook whose backend is gone, as after the outage that took the operators: all others go at the usual rate."""
+    scene = Scene()
+    crowd(scene, slow, seconds)
+    scene.server.refused = set(scene.server.slow)
+    scene.look(times=24)
+    scene.run(1.1 * (slow + 100) / scene.settings.rate + 3 * scene.settings.period)
+    assert len(scene.server.freed) == 100
+    assert scene.server.tried[: slow + 100] == sorted(scene.server.tried[: slow + 100], key=lambda name: name[-5:])
+
+
+@pytest.mark.parametrize("rate", [10.0, 500.0])
+def test_neither_the_rate_nor_the_writes_at_once_grow_by_late_answers(rate: float) -> None:
+    """Who is answered late is waited for by few; nobody is tried twice at once, nor faster than was set."""
+    scene = Scene(rate=rate)
+    crowd(scene, 500, 1000.0)
+    scene.look(times=24)
+    scene.run(20.0)
+    assert 10 <= scene.server.most <= WORKERS
+    assert len(scene.server.tried) <= 22 * min(rate, WORKERS / FIRST)
+
+
+def test_a_new_leader_is_seen_while_writes_are_not_answered() -> None:
+    """One look later nobody is tried any more, what is under way is given up, and pods are held again."""
+    scene = Scene()
+    crowd(scene, 1000, 1000.0)
+    scene.look(times=24)
+    scene.leads_from = scene.now + 20
+
+    async def play() -> None:
+        await scene.running(20 + 2 * scene.settings.period)
+        assert scene.server.switched == [False, True]
+        assert scene.server.under_way == 0
+        tried = len(scene.server.tried)
+        assert 0 < tried <= scene.settings.rate * (20 + scene.settings.period)
+        await scene.running(60)
+        assert len(scene.server.tried) == tried
+
+    asyncio.run(play())
+
+
+def test_who_is_answered_late_is_waited_for_when_its_turn_comes_again() -> None:
+    """A slow webhook that lets pods pass keeps them for a minute, not for ever."""
+    scene = Scene()
+    crowd(scene, 20, 8.0)
+    scene.look(times=24)
+    scene.run(60.0)
+    assert not scene.server.pods
+
+
 def test_parked_pods_are_let_go_too() -> None:
     """Nobody else would take the mark away, and the scheduler refuses a pod that carries it."""
     scene = Scene()
@@ -216,6 +313,7 @@ def test_its_memory_depends_neither_on_how_many_pods_are_held_nor_on_their_size(
     async def free(session: Session) -> None:
         dog = Watchdog(session, WatchdogSettings(rate=1.0), LeaseWatch(), pause)
         await dog._free()
+        await dog._ungater.finish()
 
     async def pause(_: float) -> None:
         """No time passes."""

@@ -31,6 +31,7 @@ class ManyPods:
     lifted: set[int] = field(default_factory=set)
     limits: list[int] = field(default_factory=list)  # that were asked for
     refused: frozenset[int] = frozenset()  # pods that cannot be patched
+    silent: frozenset[int] = frozenset()  # pods whose patch is not answered
     operator: dict[str, str] | None = None  # annotations of the operator's Deployment, if there is one
     deleted: list[str] = field(default_factory=list)  # paths
 
@@ -61,6 +62,8 @@ class ManyPods:
     async def patched(self, request: web.Request) -> web.Response:
         """A gate is lifted."""
         number = int(request.match_info["name"][1:])
+        if number in self.silent:
+            await asyncio.Event().wait()
         if number in self.refused:
             return web.json_response({"message": "not this one"}, status=422)
         self.lifted.add(number)
@@ -74,7 +77,7 @@ class ManyPods:
         app.router.add_patch("/api/v1/namespaces/team/pods/{name}", self.patched)
         app.router.add_get("/apis/apps/v1/namespaces/slackwater-system/deployments/slackwater-operator", self._found)
         app.router.add_route("DELETE", "/{path:.*}", self._removed)
-        runner = web.AppRunner(app, access_log=None)
+        runner = web.AppRunner(app, access_log=None, handler_cancellation=True)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()

@@ -9,6 +9,7 @@ nobody's who knows an uninstall, somebody applied a rendering, Jobs and all: the
 """
 
 import asyncio
+import math
 import os
 import sys
 from dataclasses import dataclass, field
@@ -17,7 +18,8 @@ from slackwater.errors import SlackwaterError, Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import Session
-from slackwater_cluster.pods.unbound import UnboundPod, let_go, unbound
+from slackwater_cluster.pods.unbound import UnboundPod
+from slackwater_cluster.pods.ungate import IN_FLIGHT, WORKERS, Ungater
 
 OPERATOR = "/apis/apps/v1/namespaces/{namespace}/deployments/slackwater-operator"
 # Annotations of those who run this Job only before they delete the release: helm writes the first, Argo CD the second.
@@ -48,16 +50,33 @@ class Look:
     """What one look at all pods found; not the pods themselves, of which there may be many."""
 
     waiting: int = 0
+    held: int = 0
+    tried: int = 0
     lifted: int = 0
     named: list[str] = field(default_factory=list)  # the first that wait
     refused: list[str] = field(default_factory=list)  # the first whose gates could not be lifted, each with the reason
+
+    def see(self, pod: UnboundPod) -> None:
+        """Count a pod that names our scheduler or carries our gate."""
+        if pod.scheduler == names.SCHEDULER or pod.held:
+            self.waiting += 1
+            _add(self.named, f"{pod.namespace}/{pod.name}")
+        self.held += pod.held
+
+    def told(self, pod: UnboundPod, done: bool, trouble: str) -> None:
+        """Count a gate that was lifted. One that could not be is tried again with a later look."""
+        self.tried += 1
+        self.lifted += done
+        if trouble:
+            _add(self.refused, f"{pod.namespace}/{pod.name}: {trouble[:300]}")
 
     def left(self) -> str:
         """What is said where time is over."""
         shown = ", ".join(self.named) + (", …" if self.waiting > len(self.named) else "")
         text = f"{self.waiting} pods still wait for the scheduler {names.SCHEDULER} ({shown}); "
-        if self.refused:
-            return f"{text}gates of some cannot be lifted ({'; '.join(self.refused)})"
+        untried = [f"{self.held - self.tried} not tried any more"] if self.held > self.tried else []
+        if troubles := self.refused + untried:
+            return f"{text}gates of some cannot be lifted ({'; '.join(troubles)})"
         return f"{text}their gates are lifted, so let them run or delete them, and uninstall again"
 
 
@@ -72,16 +91,17 @@ async def leave(
         await _expect_owner(session, owned)
     for name in DOOMED:
         await _delete(session, f"{POLICIES}/{name}")
-    lifted, loop = 0, asyncio.get_running_loop()
+    lifted, loop, ungater = 0, asyncio.get_running_loop(), Ungater(session)
     until = loop.time() + patience
+    look = await _look(ungater, math.inf)
     while True:
-        look = await _look(session)
         lifted += look.lifted
         if not look.waiting:
             return f"policies removed, {lifted} pods released, none waits for the scheduler {names.SCHEDULER}"
         if loop.time() > until:
             raise Unavailable(look.left())
         await asyncio.sleep(pause)
+        look = await _look(ungater, until)
 
 
 async def _expect_owner(session: Session, namespace: str) -> None:
@@ -105,25 +125,16 @@ async def _delete(session: Session, path: str) -> None:
         raise Unavailable(f"cannot delete {path}: {answer.message()}")
 
 
-async def _look(session: Session) -> Look:
-    """Lift the gates of all unbound pods, page by page; counts those that name our scheduler or carry our gate."""
-    look = Look()
-    async for page in unbound(session):
-        for pod in page:
-            if pod.scheduler == names.SCHEDULER or pod.held:
-                look.waiting += 1
-                _add(look.named, f"{pod.namespace}/{pod.name}")
-            if pod.held:
-                await _lift(session, pod, look)
+async def _look(ungater: Ungater, until: float) -> Look:
+    """Lift the gates of all unbound pods, those that could not be lifted before last; begin none after `until`."""
+    look, loop = Look(), asyncio.get_running_loop()
+    for pod in await ungater.turns(WORKERS // 2, seen=look.see):
+        await ungater.until_ready(pod)
+        if loop.time() > until:
+            break
+        ungater.begin(pod, look.told)
+    await ungater.finish()
     return look
-
-
-async def _lift(session: Session, pod: UnboundPod, look: Look) -> None:
-    """Lift one gate. A pod that cannot be changed keeps no other waiting: it is tried again with the next look."""
-    done, trouble = await let_go(session, pod)
-    look.lifted += done
-    if trouble:
-        _add(look.refused, f"{pod.namespace}/{pod.name}: {trouble[:300]}")
 
 
 def _add(shown: list[str], text: str) -> None:
@@ -133,7 +144,7 @@ def _add(shown: list[str], text: str) -> None:
 
 async def main() -> None:
     """Leave the cluster this pod runs in, or that of $KUBECONFIG."""
-    async with Session(endpoint()) as session:
+    async with Session(endpoint(), in_flight=IN_FLIGHT) as session:
         patience = float(os.environ.get("SLACKWATER_LEAVE_SECONDS", "240"))
         namespace = os.environ.get("SLACKWATER_LEAVE_NAMESPACE", names.SYSTEM_NAMESPACE)
         unchecked = os.environ.get("SLACKWATER_LEAVE_CHECK_OWNER") == "false"
