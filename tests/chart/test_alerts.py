@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from functools import cache
+from typing import Any
 
 import pytest
 import yaml
@@ -12,6 +14,13 @@ from support.builders.promql import alerts
 from support.lab.chart import ROOT, objects
 
 CASES = ROOT / "tests" / "chart" / "rules" / "cases.yaml"
+
+
+@cache
+def cases() -> list[dict[str, Any]]:
+    """What is played to the alerts, and which of them fire."""
+    found: list[dict[str, Any]] = yaml.safe_load(CASES.read_text(encoding="utf-8"))["tests"]
+    return found
 
 
 def test_alerts_fire_and_stay_silent_as_the_cases_say() -> None:
@@ -28,10 +37,9 @@ def test_alerts_fire_and_stay_silent_as_the_cases_say() -> None:
 @pytest.mark.parametrize("rule", alerts(), ids=lambda rule: rule["alert"])
 def test_every_alert_has_a_case_where_it_fires_and_one_where_it_does_not(rule: dict[str, str]) -> None:
     """An alert that was never seen firing is a decoration."""
-    cases = yaml.safe_load(CASES.read_text(encoding="utf-8"))["tests"]
     outcomes = {
         bool(check.get("exp_alerts"))
-        for case in cases
+        for case in cases()
         for check in case["alert_rule_test"]
         if check["alertname"] == rule["alert"]
     }

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from functools import cache
 from html import unescape
 from pathlib import Path
 from urllib.error import URLError
@@ -29,6 +30,7 @@ from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.generators.catalogue import cluster_of, generate
 
 
+@cache
 def nine() -> Outcome:
     """Nine o'clock under the stock scheduler."""
     name = "gen:hour?case=nine"

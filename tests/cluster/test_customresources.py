@@ -21,6 +21,7 @@ from slackwater_cluster.customresources import (
 from slackwater_cluster.customresources.__main__ import files
 
 ROOT = Path(__file__).parents[2]
+FILES = files()
 # Sweeps are YAML too, but nothing one would apply to a cluster.
 EXAMPLES = sorted(
     path for path in (ROOT / "docs" / "examples").glob("*.yaml") if "apiVersion:" in path.read_text(encoding="utf-8")
@@ -43,10 +44,10 @@ def walk(node: Any) -> list[dict[str, Any]]:
     return []
 
 
-@pytest.mark.parametrize("name", sorted(files()))
+@pytest.mark.parametrize("name", sorted(FILES))
 def test_committed_definitions_are_the_generated_ones(name: str) -> None:
     """The chart's CRDs say what the models say."""
-    assert (ROOT / "helm" / "slackwater" / "crds" / name).read_text(encoding="utf-8") == files()[name]
+    assert (ROOT / "helm" / "slackwater" / "crds" / name).read_text(encoding="utf-8") == FILES[name]
 
 
 @pytest.mark.parametrize("kind", [kind.name for kind in KINDS])

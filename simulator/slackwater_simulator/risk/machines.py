@@ -16,7 +16,9 @@ counted apart, and the truth is taken as Σ requests.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -27,6 +29,7 @@ from slackwater_simulator.risk.series import STEP, UsageSeries
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
+T = TypeVar("T")
 
 REQUEST = 100.0
 SHORTEST, LONGEST = 600.0, 8 * 3600.0  # seconds; lengths between them are equally likely by their logarithm
@@ -83,11 +86,19 @@ class Moment:
     arrived: NDArray[np.bool_]  # tasks that came with this step
     history: Floats  # machine × place × sample, oldest first; −1 where a task had not begun
     request: float = REQUEST
+    known: dict[Hashable, Any] = field(default_factory=dict)  # see `once`
 
     @property
     def requests(self) -> float:
         """Σ requests of a machine."""
         return self.request * int(self.use.shape[1])
+
+    def once(self, what: Hashable, find: Callable[[], T]) -> T:
+        """What several estimators need of this moment: the first who asks works it out."""
+        if what not in self.known:
+            self.known[what] = find()
+        found: T = self.known[what]
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ def borg_default(moment: Moment, share: float = FRACTION) -> Floats:
 
 def rc_like(moment: Moment, percentile: float = PERCENTILE, warm_up: int = WARM_UP) -> Floats:
     """Σ over tasks of a percentile of their use; young tasks by their limit."""
-    own = percentiles(moment.history, percentile)
+    own = moment.once(("percentile", percentile), lambda: percentiles(moment.history, percentile))
     counted: Floats = np.where(moment.age >= warm_up, own, moment.request)
     return np.asarray(counted.sum(axis=1))
 
@@ -74,6 +74,15 @@ def percentiles(history: NDArray[np.float32], percentile: float) -> Floats:
 def n_sigma(moment: Moment, sigmas: float = SIGMAS, warm_up: int = WARM_UP) -> Floats:
     """The mean and N standard deviations of the machine's use; young tasks by their limit."""
     warm = moment.age >= warm_up
+    mean, deviation = moment.once(("shares", warm_up), lambda: _shares(moment, warm))
+    settled = warm.sum(axis=1)
+    young = warm.shape[1] - settled
+    peak = (mean + sigmas * deviation) * moment.request * settled + moment.request * young
+    return np.asarray(peak)
+
+
+def _shares(moment: Moment, warm: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of each machine's use over the limits of these tasks, sample by sample."""
     there = (moment.history >= 0) & warm[:, :, None]
     limits = moment.request * there.sum(axis=1)  # machine × sample
     used = np.where(there, moment.history, 0.0).sum(axis=1, dtype=np.float64)
@@ -82,11 +91,7 @@ def n_sigma(moment: Moment, sigmas: float = SIGMAS, warm_up: int = WARM_UP) -> F
     share = np.divide(used, limits, out=np.zeros_like(used), where=told)
     mean = share.sum(axis=1) / count
     squares = (told * (share - mean[:, None]) ** 2).sum(axis=1)
-    deviation = np.sqrt(squares / np.maximum(count - 1, 1))
-    settled = warm.sum(axis=1)
-    young = warm.shape[1] - settled
-    peak = (mean + sigmas * deviation) * moment.request * settled + moment.request * young
-    return np.asarray(peak)
+    return mean, np.sqrt(squares / np.maximum(count - 1, 1))
 
 
 class Autopilot:

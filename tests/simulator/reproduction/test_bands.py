@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from slackwater.errors import UnknownName
@@ -17,6 +19,9 @@ KNOWN = {
     ("000", "C, lost", "failures, EFR and RRU"),
     ("004", "10 % small", "small jobs, completion"),
 }
+
+
+played = cache(network.play)  # what several tests compare
 
 
 @pytest.mark.parametrize("name", ["spark", "mapreduce"])
@@ -65,7 +70,7 @@ def test_haste_is_done_before_fifo_and_hardly_after_ffd_dp(case: str) -> None:
 @pytest.mark.parametrize("name", ["literal", "earliest_start"])
 def test_network_placement_beats_the_nearest_slot(name: str) -> None:
     """003, one seed at 100 Mbit/s: sooner done, and the hosts busier."""
-    ours, base = network.play(name, 100.0, 0), network.play("nearest", 100.0, 0)
+    ours, base = played(name, 100.0, 0), played("nearest", 100.0, 0)
     assert ours.makespan < base.makespan
     assert ours.utilisation > base.utilisation
 

@@ -69,6 +69,22 @@ def test_n_sigma_of_young_tasks_alone_is_their_limits() -> None:
     assert n_sigma(seen([1.0], [1.0])).tolist() == [200.0]
 
 
+@pytest.mark.parametrize("asked", [(5.0, 99.0, WARM_UP), (3.0, 80.0, WARM_UP), (5.0, 99.0, 1)])
+def test_what_settings_have_in_common_is_worked_out_once(asked: tuple[float, float, int]) -> None:
+    """A frontier asks for many N and percentiles: nobody is told what was worked out for another warm-up."""
+    tasks = [10.0, 20.0] * 40, [20.0, 90.0] * 5
+    sigmas, percentile, warm_up = asked
+    moment, counted = seen(*tasks), list[int]()
+    for other in (WARM_UP, 1):
+        n_sigma(moment, 2.0, other)
+        rc_like(moment, 50.0, other)
+    assert n_sigma(moment, sigmas, warm_up) == n_sigma(seen(*tasks), sigmas, warm_up)
+    assert rc_like(moment, percentile, warm_up) == rc_like(seen(*tasks), percentile, warm_up)
+    for _ in range(2):
+        moment.once("anything", lambda: counted.append(1))
+    assert counted == [1]
+
+
 def test_autopilot_weighs_samples_by_their_load_and_half_life() -> None:
     """80 once, then 20: when 80 has less than a twentieth of all load, it is kept for an hour and then gone.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,19 @@ def play(workload: Workload, policy: str, cluster: str = "4x4c8Gi", **options: A
     return run(workload, parse(cluster), policy, world="kubernetes", **options)
 
 
+@cache
+def quarter(policy: str) -> Outcome:
+    """Four apps whose tasks use a quarter of what they ask for."""
+    idle = Usage(cpu=np.full(64, 0.25), memory=np.full(64, 0.25))
+    return play(apps(4, tasks=64, seconds=120.0, usage=idle), policy)
+
+
+@cache
+def standstill() -> Outcome:
+    """Drivers of forty apps hold every core of a node."""
+    return play(generate("gen:hour?case=nine&apps=40", seed=1), "kube", "1x16c64Gi")
+
+
 @pytest.mark.parametrize("policy", ["kube", "kube-most"])
 def test_the_stock_scheduler_fills_a_small_cluster_with_drivers(policy: str) -> None:
     """40 drivers on 16 cores: 16 of them run, no task ever does."""
@@ -57,9 +71,7 @@ def test_without_admission_drivers_deadlock_again() -> None:
 
 def test_measured_slack_takes_more_pods_than_requests_allow() -> None:
     """Tasks that use a quarter of their request: more run at once than cores are reserved, and all ends sooner."""
-    idle = Usage(cpu=np.full(64, 0.25), memory=np.full(64, 0.25))
-    workload = apps(4, tasks=64, seconds=120.0, usage=idle)
-    plain, ours = play(workload, "kube"), play(workload, "slackwater")
+    plain, ours = quarter("kube"), quarter("slackwater")
     assert plain.peak_tasks + plain.peak_drivers <= 16 < ours.peak_tasks
     assert ours.jobs.end.max() < plain.jobs.end.max()
     assert (ours.containers.status == DONE).all()
@@ -111,8 +123,7 @@ def test_brothers_of_a_pod_that_went_keep_their_backoff() -> None:
 @pytest.mark.parametrize("policy", ["kube", "slackwater", "oracle"])
 def test_core_hours_by_cause_add_up_to_the_run(policy: str) -> None:
     """From the first submission to the end of the last container."""
-    idle = Usage(cpu=np.full(64, 0.25), memory=np.full(64, 0.25))
-    outcome = play(apps(4, tasks=64, seconds=120.0, usage=idle), policy)
+    outcome = quarter(policy)
     hours, end = outcome.core_hours, float(outcome.containers.released.max())
     assert list(hours) == [str(cause) for cause in Cause]
     assert 3600 * sum(hours.values()) == pytest.approx(16 * end)
@@ -140,16 +151,14 @@ def test_core_hours_end_with_the_last_container(policy: str, level: float, later
 
 def test_core_hours_of_a_standstill_end_with_the_last_look() -> None:
     """Its containers never end."""
-    outcome = play(generate("gen:hour?case=nine&apps=40", seed=1), "kube", "1x16c64Gi")
+    outcome = standstill()
     last = outcome.idle[Cause.BUSY].time[-1]
     assert 3600 * sum(outcome.core_hours.values()) == pytest.approx(16 * (last - outcome.jobs.submit.min()))
 
 
 def test_the_stock_scheduler_loses_to_requests_what_measurement_finds() -> None:
     """Tasks that use a quarter of what they ask for: stock's idle cores are requested, Slackwater's far fewer."""
-    idle = Usage(cpu=np.full(64, 0.25), memory=np.full(64, 0.25))
-    workload = apps(4, tasks=64, seconds=120.0, usage=idle)
-    plain, ours = play(workload, "kube").core_hours, play(workload, "slackwater").core_hours
+    plain, ours = quarter("kube").core_hours, quarter("slackwater").core_hours
     assert plain[Cause.TASKS] > 0.5 * sum(plain.values())
     assert ours[Cause.TASKS] < 0.5 * plain[Cause.TASKS]
     assert plain[Cause.CEILING] == plain[Cause.KEPT_BACK] == 0
@@ -157,8 +166,7 @@ def test_the_stock_scheduler_loses_to_requests_what_measurement_finds() -> None:
 
 def test_cores_by_cause_over_time_add_up_to_the_cluster() -> None:
     """At every look; and their mean over time is what the core-hours say."""
-    idle = Usage(cpu=np.full(64, 0.25), memory=np.full(64, 0.25))
-    outcome = play(apps(4, tasks=64, seconds=120.0, usage=idle), "slackwater")
+    outcome = quarter("slackwater")
     assert list(outcome.idle) == [str(cause) for cause in Cause]
     assert sum(series.value for series in outcome.idle.values()) == pytest.approx(16.0)
     busy = outcome.idle[Cause.BUSY]
@@ -167,7 +175,7 @@ def test_cores_by_cause_over_time_add_up_to_the_cluster() -> None:
 
 def test_containers_that_never_end_are_kept_apart() -> None:
     """Drivers that hold every core of a standstill: they count as reserved, and are there to be shown."""
-    outcome = play(generate("gen:hour?case=nine&apps=40", seed=1), "kube", "1x16c64Gi")
+    outcome = standstill()
     assert outcome.deadlock
     assert outcome.held is not None
     assert len(outcome.held.job) == 16

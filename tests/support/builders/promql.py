@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import promql_parser
@@ -24,6 +25,7 @@ def dashboards() -> dict[str, Any]:
     }
 
 
+@cache
 def alerts() -> list[dict[str, Any]]:
     """The chart's alerts."""
     found = yaml.safe_load((CHART / "files" / "rules" / "alerts.yaml").read_text(encoding="utf-8"))
