@@ -11,7 +11,7 @@ from slackwater.ledger.types import Amounts, ClaimState, LedgerConfig, NodeSpec,
 from support.builders.measuring import measure
 
 NODES = 12
-HEARTBEAT = 10.0
+HEARTBEAT = 5.0
 HORIZON = 600.0
 GROWN = 3.5 * HORIZON  # promises of the first horizon are not judged, and those of the next one end within the third
 
@@ -20,7 +20,7 @@ class WatchedCluster:
     """Nodes of 16 cores and 64 GiB with twelve pods each that use a part of 1 core and 4 GiB, for some minutes."""
 
     def __init__(self, risk: float | None, seed: int = 0, nodes: int = NODES) -> None:
-        self.ledger = Ledger(LedgerConfig(risk=risk, heartbeat=HEARTBEAT, steady=True))
+        self.ledger = Ledger(LedgerConfig(risk=risk, steady=True))
         self._rng = np.random.default_rng(seed)
         self._live: dict[str, tuple[float, str, float]] = {}  # end, node, level
         self._always: dict[str, tuple[str, Amounts]] = {}  # node and use of pods of others
@@ -36,26 +36,27 @@ class WatchedCluster:
         until = self.now + seconds
         while self.now < until:
             self._replace(level)
-            noise = self._rng.uniform(0.7, 1.3, len(self._live)).tolist()
             uses: dict[str, Amounts] = {
-                uid: (share * each, 4 * share)
-                for each, (uid, (_, _, share)) in zip(noise, self._live.items(), strict=True)
+                uid: (share * float(self._rng.uniform(0.7, 1.3)), 4 * share)
+                for uid, (_, _, share) in self._live.items()
             }
             self.measure(uses)
             self.now += HEARTBEAT
 
     def measure(self, uses: dict[str, Amounts]) -> None:
         """One round of samples: the system of every node uses 0.2 cores and 1 GiB beside its pods."""
-        used = {node.name: (0.2, 1.0) for node in self.ledger.nodes}
+        used = {node.name: np.array([0.2, 1.0]) for node in self.ledger.nodes}
         for uid, (_, node, _) in self._live.items():
-            used[node] = _sum(used[node], uses[uid])
+            used[node] += uses[uid]
         uses = {uid: amounts for uid, amounts in uses.items() if self._live[uid][1] not in self.silent}
         for uid, amounts in uses.items():
             self.shown.setdefault(uid, []).append(amounts)
         for uid, (node, amounts) in self._always.items():
-            used[node] = _sum(used[node], amounts)
+            used[node] += amounts
             uses[uid] = amounts
-        samples = {name: Sample(self.now, amounts) for name, amounts in used.items() if name not in self.silent}
+        samples = {
+            name: Sample(self.now, tuple(amounts.tolist())) for name, amounts in used.items() if name not in self.silent
+        }
         measure(self.ledger, self.now, samples, uses)
 
     def strangers(self, count: dict[str, int], asked: Amounts, use: Amounts) -> None:
@@ -92,11 +93,6 @@ class WatchedCluster:
         self.ledger.put(
             PodClaim(uid, node, (1.0, 4.0), (1.0, 4.0), app="a", state=ClaimState.RUNNING, started=self.now)
         )
-
-
-def _sum(one: tuple[float, float], other: Amounts) -> tuple[float, float]:
-    """Of cores and of GiB."""
-    return one[0] + other[0], one[1] + other[1]
 
 
 @cache
