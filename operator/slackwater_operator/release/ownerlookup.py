@@ -59,7 +59,8 @@ class OwnerLookup:
         """Ask for the sizes of apps that wait for it, and again where nobody answered; the app goes on meanwhile."""
         hands = asyncio.Semaphore(TOGETHER)
         cache.views.refresh()
-        wanting = [*(each for each in cache.views.values() if cache.views.unsized(each)), *self._due(cache)][:AT_ONCE]
+        first = [each for each in cache.views.values() if cache.views.unsized(each)][:AT_ONCE]
+        wanting = [*first, *self._due(cache, AT_ONCE - len(first))]
         answers = await asyncio.gather(*(self._size(each, cache, hands) for each in wanting))
         for each, answer in zip(wanting, answers, strict=True):
             if answer is None:
@@ -68,10 +69,10 @@ class OwnerLookup:
             cache.press()
         return bool(wanting)
 
-    def _due(self, cache: OperatorCache) -> list[AppView]:
-        """Apps whose size was asked for in vain a while ago."""
+    def _due(self, cache: OperatorCache, most: int) -> list[AppView]:
+        """Some apps whose size was asked for in vain a while ago; the others stay noted."""
         lacking = {app: due for app, due in self._again.items() if app in cache.views and not cache.views[app].over}
-        due = [app for app, at in lacking.items() if at <= self.clock()]
+        due = [app for app, at in lacking.items() if at <= self.clock()][:most]
         self._again = {app: at for app, at in lacking.items() if app not in due}
         return [cache.views[app] for app in due if not cache.views.unsized(cache.views[app])]
 
