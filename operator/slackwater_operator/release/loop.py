@@ -263,23 +263,30 @@ class ReleaseLoop:
         self.announcer.forget(set(self.cache.views))
 
     async def _track(self, accounts: list[AppStatus], result: RoundResult) -> None:
-        error = self.forecastlog.error
-        before, self._tracked = self._tracked, {}
-        for said in accounts:
-            each = self.cache.views.get(said.app)
-            if each is None:  # gone while others were written
-                continue
-            known = before.get(said.app)
-            # Most apps are as they were a second ago: nothing to compare, nothing to write.
-            settled = known is not None and known[0] is each and known[1] == said
-            if not settled:
-                settled = True  # one that fails is tried again when it is another one
-                with self._set_aside(each.id):
-                    found = status(each, said, self.cache, result, error)
-                    settled = await self.tracker.write(each, found, said.queue)
-            if settled:
-                self._tracked[said.app] = (each, said)
+        """Bring TrackedApps up to date; where not all can be written, those come first that waited longest for it."""
         await self.tracker.sweep(self.cache)
+        before, self._tracked = self._tracked, {}
+        changed: list[tuple[float, AppStatus]] = []
+        for said in accounts:
+            each, known = self.cache.views.get(said.app), before.get(said.app)
+            # Most apps are as they were a second ago: nothing to compare, nothing to write.
+            if known is not None and known[0] is each and known[1] == said:
+                self._tracked[said.app] = known
+            elif each is not None:
+                changed.append((self.tracker.tried(each), said))
+        for _, said in sorted(changed, key=lambda one: one[0]):
+            await self._track_one(said, result)
+
+    async def _track_one(self, said: AppStatus, result: RoundResult) -> None:
+        each = self.cache.views.get(said.app)
+        if each is None:  # gone while others were written
+            return
+        settled = True  # one that fails is tried again when it is another one
+        with self._set_aside(each.id):
+            found = status(each, said, self.cache, result, self.forecastlog.error)
+            settled = await self.tracker.write(each, found, said.queue)
+        if settled:
+            self._tracked[said.app] = (each, said)
 
     async def _stall(self, result: RoundResult) -> None:
         for action in self.stalls.look(result):
