@@ -6,7 +6,7 @@ from itertools import pairwise
 from slackwater_cluster.api.session import Answer
 from slackwater_cluster.apps.questions import LONGEST_PAUSE, TOGETHER
 from support.fakes.cluster import World, enforcing, node, owned
-from support.fakes.loop import hang, leading, release_loop, turn, until
+from support.fakes.loop import hang, leading, look_up, release_loop, turn, until
 from support.fakes.ownerserver import GROUPS, KINDS
 
 TEMPLATE = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}}
@@ -61,7 +61,9 @@ def test_pauses_grow_while_nobody_tells_a_size() -> None:
 
     world.get = noted  # type: ignore[assignment]
     world.broken = lambda path: "rayclusters" in path
-    turn(made, world, 400)
+    for _ in range(400):
+        asyncio.run(look_up(made))
+        world.now += 1
     gaps = [later - before for before, later in pairwise(asked)]
     assert gaps == [1, 2, 4, 8, 16, 32, *[LONGEST_PAUSE] * (len(gaps) - 6)]
     assert len(gaps) > 8
