@@ -59,7 +59,7 @@ def test_pauses_grow_while_nobody_tells_a_size() -> None:
             asked.append(world.now)
         return await get(path)
 
-    world.get = noted  # type: ignore[assignment]
+    world.get = noted  # type: ignore[method-assign]
     world.broken = lambda path: "rayclusters" in path
     for _ in range(400):
         asyncio.run(look_up(made))
