@@ -35,6 +35,7 @@ from slackwater_operator.release.nominations import Nominations
 from slackwater_operator.release.ownerlookup import OwnerLookup
 from slackwater_operator.release.recorder import Recorder
 from slackwater_operator.release.release import Releaser
+from slackwater_operator.release.sizelookup import SizeLookup
 from slackwater_operator.release.stallwatch import StallKeeper
 from slackwater_operator.settings import Settings
 from slackwater_operator.status.customstatus import ResourceStatusWriter
@@ -129,7 +130,8 @@ class Program:
             cache=self.cache,
             releaser=releaser,
             upkeep=Nominations(releaser.writes, told=announcer.parked),
-            lookups=OwnerLookup(session),
+            owners=OwnerLookup(session),
+            sizes=SizeLookup(session),
             tracker=TrackedAppWriter(
                 session,
                 clock,

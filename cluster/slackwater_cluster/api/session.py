@@ -24,7 +24,8 @@ from slackwater_cluster.api.endpoint import Endpoint
 # Without this a re-listing of 150,000 pods would wait behind one slow answer; bookmarks come every minute.
 READ_TIMEOUT = 90.0
 CONNECT_TIMEOUT = 5.0
-CONNECTIONS = 32
+# For 8 watches, 16 writes and twice 8 look-ups of the operator at the same time: none of them waits for another.
+CONNECTIONS = 48
 # Proof of who we are is asked for again after this many seconds: a mounted token is good for minutes after its renewal,
 # and a thread for each request took a fifth of the CPU of a release.
 PROOF_SECONDS = 30.0

@@ -24,7 +24,8 @@ from slackwater_cluster.api.client import ApiClient, Forbidden, NotFound
 from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.api.session import Answer
 from slackwater_cluster.apps.membership import PodIndex
-from slackwater_cluster.apps.ownerlookup import AT_ONCE, OwnerReader, fair
+from slackwater_cluster.apps.ownerlookup import OwnerReader, Parents
+from slackwater_cluster.apps.questions import AT_ONCE, fair
 from slackwater_cluster.apps.resolver import Member, own_name
 from slackwater_cluster.frameworks import ExtendedTable
 from slackwater_cluster.governance import Governance
@@ -181,9 +182,13 @@ def _look_up(api: ApiClient, index: PodIndex, pods: Collection[str], most: int |
     while unknown := _unknown(index, pods):
         asked = fair(unknown)[: int(min(left, AT_ONCE))]
         left -= len(asked)
-        found = dict(asyncio.run(reader.parents(asked)))
-        for owner, parents in found.items() or [(owner, ()) for owner, _ in unknown]:
-            index.learn(owner, () if isinstance(parents, Exception) else parents)
+        for owner, parents in asyncio.run(_parents(reader, asked)) or [(owner, None) for owner, _ in unknown]:
+            index.learn(owner, () if parents is None or isinstance(parents, Exception) else parents)
+
+
+async def _parents(reader: OwnerReader, asked: Sequence[tuple[OwnerRef, str]]) -> list[tuple[OwnerRef, Parents | None]]:
+    """What stands above each of these owners, one question after the other."""
+    return [(owner, await reader.parents(owner, namespace)) for owner, namespace in asked]
 
 
 def _unknown(index: PodIndex, pods: Collection[str]) -> list[tuple[OwnerRef, str]]:

@@ -1,16 +1,14 @@
 """Looks up the owners that recognition asks about: which object stands above a ReplicaSet, a Job, a driver pod.
 
-Every question has a time-out and a size limit, few are asked at once, and namespaces take turns, so that the pods of
-one tenant cannot use up the look-ups of the others. Operator, extender and command line look up in the same way.
+Every question has a time-out and a size limit. Operator, extender and command line look up in the same way.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import msgspec
 import structlog
@@ -18,6 +16,7 @@ import structlog
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.paths import api_path, group_path
 from slackwater_cluster.api.session import Answer
+from slackwater_cluster.apps.questions import Questions
 from slackwater_cluster.objects import wire
 from slackwater_cluster.objects.records import OwnerKey, OwnerRef
 from slackwater_cluster.watch import trim
@@ -26,16 +25,11 @@ log = structlog.get_logger(__name__)
 
 # Kinds known beforehand; others are found through discovery.
 CORE = {"Pod": "pods", "ReplicationController": "replicationcontrollers"}
-# Look-ups begun in one go, and asked for at the same time: most of the session's connections are left to writes.
-AT_ONCE = 50
-TOGETHER = 8
 # Seconds for one answer, and its largest size: the API server keeps no object above 1.5 MiB.
 SECONDS = 5.0
 LARGEST = 4 * 2**20
 # Seconds between two lists of the API groups, while pods name groups that are not in the last one.
 GROUPS_SECONDS = 1.0
-# Pauses after an answer that did not come: doubling, up to the longest.
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 # Seconds after which an owner for whom only errors came counts as topmost, if the API server is well otherwise: pods of
 # a kind whose conversion webhook or aggregated API is broken would else wait for as long.
 PATIENCE = 60.0
@@ -77,14 +71,6 @@ class _Kinds(msgspec.Struct):
     resources: list[_Kind] = []
 
 
-class _Pause(NamedTuple):
-    """Nobody answered about an owner."""
-
-    until: float
-    seconds: float
-    since: float  # when that was first so
-
-
 class Reader(Protocol):
     """Reads one address of the API server."""
 
@@ -94,9 +80,7 @@ class Reader(Protocol):
 
 
 # The owner's owners, () where it has none; the error where none can be had.
-Found = tuple[OwnerRef, Sequence[OwnerRef] | Exception]
-# The same of one that was asked about; None where nobody answered.
-_Above = Sequence[OwnerRef] | Exception | None
+Parents = Sequence[OwnerRef] | Exception
 
 
 @dataclass
@@ -109,59 +93,40 @@ class OwnerReader:
     _groups: dict[str, Sequence[str]] = field(default_factory=dict)  # the versions of each, the preferred one first
     _listed: float = float("-inf")  # when the groups were listed
     _silent: set[tuple[str, str]] = field(default_factory=set)
-    _paused: dict[OwnerKey, _Pause] = field(default_factory=dict)  # by the owner's uid
 
-    async def parents(self, unknown: Sequence[tuple[OwnerRef, str]]) -> list[Found]:
-        """What stands above some of these owners, given with their namespaces; left out where nobody answered."""
-        hands = asyncio.Semaphore(TOGETHER)
-        asked = self._due(unknown)
-        answers = await asyncio.gather(*(self._above(owner, namespace, hands) for owner, namespace in asked))
-        overdue = [owner for (owner, _), answer in zip(asked, answers, strict=True) if self._overdue(owner, answer)]
-        given_up = set(overdue) if overdue and await self._well() else set[OwnerRef]()
-        found: list[Found] = []
-        for (owner, _), answer in zip(asked, answers, strict=True):
-            if answer is None and owner not in given_up:
-                self._pause(owner.key)
-            else:
-                self._paused.pop(owner.key, None)
-                found.append((owner, Unavailable(f"no answer for {PATIENCE:g} s") if answer is None else answer))
-        return found
+    def __post_init__(self) -> None:
+        self._questions = Questions[OwnerKey](self.clock)
 
-    def _overdue(self, owner: OwnerRef, answer: object) -> bool:
-        pause = self._paused.get(owner.key)
-        return answer is None and pause is not None and self.clock() - pause.since >= PATIENCE
+    async def run(
+        self, unknown: Callable[[], Sequence[tuple[OwnerRef, str]]], learn: Callable[[OwnerRef, Parents], None]
+    ) -> None:
+        """Ask about owners, given with their namespaces, until none is due; `learn` gets each answer as it comes."""
+        asked: dict[OwnerKey, tuple[OwnerRef, str]] = {}
 
-    async def _well(self) -> bool:
-        """Whether the API server itself is well; else all look-ups fail, and none is given up."""
-        return await self._status_of_server() < 500
+        def wanted() -> list[tuple[OwnerKey, str]]:
+            asked.clear()
+            asked.update((owner.key, (owner, namespace)) for owner, namespace in unknown())
+            return [(key, namespace) for key, (_, namespace) in asked.items()]
 
-    async def _status_of_server(self) -> int:
-        """What the API server answers when it is asked whether it is ready."""
+        async def ask(key: OwnerKey) -> bool:
+            owner, namespace = asked[key]
+            found = await self.parents(owner, namespace)
+            if found is None and await self._given_up(key):
+                found = Unavailable(f"no answer for {PATIENCE:g} s")
+            if found is not None:
+                learn(owner, found)
+            return found is not None
+
+        await self._questions.run(wanted, ask)
+
+    async def _given_up(self, key: OwnerKey) -> bool:
+        """Nobody answered for long, and the API server itself is well; else all look-ups fail, and none is given up."""
+        return self._questions.silence(key) >= PATIENCE and await _server_status(self.reader) < 500
+
+    async def parents(self, owner: OwnerRef, namespace: str) -> Parents | None:
+        """What stands above an owner; None where nobody answered."""
         try:
-            return (await self.reader.get(READY, seconds=SECONDS, most=LARGEST)).status
-        except Unavailable:
-            return 503
-
-    def _due(self, unknown: Sequence[tuple[OwnerRef, str]]) -> list[tuple[OwnerRef, str]]:
-        """Those to ask about now: a namespace's first, then each one's second, and so on."""
-        wanted = {owner.key for owner, _ in unknown}
-        self._paused = {key: pause for key, pause in self._paused.items() if key in wanted}
-        now = self.clock()
-        ready = [each for each in unknown if (pause := self._paused.get(each[0].key)) is None or pause.until <= now]
-        return fair(ready)[:AT_ONCE]
-
-    def _pause(self, owner: OwnerKey) -> None:
-        """Nobody answered: later."""
-        now = self.clock()
-        last = self._paused.get(owner, _Pause(now, FIRST_PAUSE / 2, now))
-        seconds = min(2 * last.seconds, LONGEST_PAUSE)
-        self._paused[owner] = _Pause(now + seconds, seconds, last.since)
-
-    async def _above(self, owner: OwnerRef, namespace: str, hands: asyncio.Semaphore) -> _Above:
-        """The owner's owners, () where it has none; None where nobody answered; the error where none can be had."""
-        try:
-            async with hands:
-                return await self._parents(owner, namespace)
+            return await self._parents(owner, namespace)
         except _MayNotRead:
             self._tell_silent(owner.group, owner.kind)
             return ()
@@ -229,32 +194,31 @@ class OwnerReader:
 
     async def _read(self, path: str) -> Answer:
         """As `ask`, but for what may not be read."""
-        answer = await self.ask(path)
+        answer = await ask(self.reader, path)
         if answer.status == MAY_NOT:
             raise _MayNotRead(answer.message())
         return answer
 
-    async def ask(self, path: str) -> Answer:
-        """One answer, within bounds; anything but an answer about the thing asked for is no answer.
 
-        Nor is a refusal by an API server that is just starting: it refuses all.
-        """
-        answer = await self.reader.get(path, seconds=SECONDS, most=LARGEST)
-        if not answer.ok and answer.status not in (MAY_NOT, NOT_THERE):
-            raise Unavailable(answer.message())
-        if answer.status == MAY_NOT and await self._status_of_server() != OK:
-            raise Unavailable(answer.message())
-        return answer
+async def ask(reader: Reader, path: str) -> Answer:
+    """One answer, within bounds; anything but an answer about the thing asked for is no answer.
+
+    Nor is a refusal by an API server that is just starting: it refuses all.
+    """
+    answer = await reader.get(path, seconds=SECONDS, most=LARGEST)
+    if not answer.ok and answer.status not in (MAY_NOT, NOT_THERE):
+        raise Unavailable(answer.message())
+    if answer.status == MAY_NOT and await _server_status(reader) != OK:
+        raise Unavailable(answer.message())
+    return answer
 
 
-def fair(unknown: Iterable[tuple[OwnerRef, str]]) -> list[tuple[OwnerRef, str]]:
-    """The same, namespaces taking turns."""
-    turns: dict[str, int] = {}
-    numbered = []
-    for each in unknown:
-        turns[each[1]] = turns.get(each[1], 0) + 1
-        numbered.append((turns[each[1]], each))
-    return [each for _, each in sorted(numbered, key=lambda one: one[0])]
+async def _server_status(reader: Reader) -> int:
+    """What the API server answers when it is asked whether it is ready."""
+    try:
+        return (await reader.get(READY, seconds=SECONDS, most=LARGEST)).status
+    except Unavailable:
+        return 503
 
 
 def _served(group: _Group) -> list[str]:

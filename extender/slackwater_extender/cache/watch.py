@@ -17,9 +17,9 @@ import structlog
 from slackwater.errors import SlackwaterError, Unavailable
 from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_cluster.api.session import Session
-from slackwater_cluster.apps.ownerlookup import OwnerReader
+from slackwater_cluster.apps.ownerlookup import OwnerReader, Parents
 from slackwater_cluster.objects import wire as shapes
-from slackwater_cluster.objects.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
+from slackwater_cluster.objects.records import CustomRecord, NamespaceRecord, NodeRecord, OwnerRef, PodRecord
 from slackwater_cluster.watch import garbage, trim
 from slackwater_cluster.watch.reflector import Reflector
 from slackwater_cluster.watch.sources import NAMESPACES, NODES, PODS, customs, frameworks
@@ -263,15 +263,19 @@ class Watcher:
             group.create_task(self._look_up(OwnerReader(session)), name="look up owners")
 
     async def _look_up(self, owners: OwnerReader) -> None:
-        """Look up owners that recognition asks about, some at a time, as the operator does."""
+        """Look up owners that recognition asks about, as the operator does."""
         while True:
-            wanted = self.cache.index.unknown()
-            if "pods" not in self.cache.synced:  # a pod above them may stand further down the list
-                wanted = [each for each in wanted if each[0].kind != "Pod"]
-            found = await owners.parents(wanted)
-            for owner, parents in found:
-                self.cache.learn_owner(owner, () if isinstance(parents, Exception) else parents)
-            await asyncio.sleep(0 if found else LOOK_UP_SECONDS)
+            await owners.run(self._unknown, self._learn)
+            await asyncio.sleep(LOOK_UP_SECONDS)
+
+    def _unknown(self) -> list[tuple[OwnerRef, str]]:
+        wanted = self.cache.index.unknown()
+        if "pods" not in self.cache.synced:  # a pod above them may stand further down the list
+            wanted = [each for each in wanted if each[0].kind != "Pod"]
+        return wanted
+
+    def _learn(self, owner: OwnerRef, parents: Parents) -> None:
+        self.cache.learn_owner(owner, () if isinstance(parents, Exception) else parents)
 
     async def _reflect_pods(self) -> None:
         """Watch pods; begin again with a new list when recognition reads other labels than before."""

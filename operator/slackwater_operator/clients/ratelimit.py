@@ -16,6 +16,10 @@ class TokenBucket:
     _tokens: float = -1.0
     _at: float = 0.0
 
+    def half(self) -> TokenBucket:
+        """A bucket for one of two that share this one, and may not use it up alone."""
+        return TokenBucket(self.rate / 2, max(1.0, self.burst / 2), self.clock)
+
     def take(self) -> bool:
         """Whether one more may go now."""
         now = self.clock()

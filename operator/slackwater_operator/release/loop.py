@@ -1,4 +1,4 @@
-"""Four loops side by side: rounds of releases, room that came free, maintenance (releases, use, status), look-ups.
+"""Loops side by side: rounds of releases, room that came free, maintenance (releases, use, status), owners, sizes.
 
 Only rounds release; the others hold up none.
 
@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 
 import structlog
@@ -33,6 +34,7 @@ from slackwater_operator.release.ownerlookup import OwnerLookup
 from slackwater_operator.release.pace import LEAST, for_news, rest, until_pressing
 from slackwater_operator.release.release import Releaser
 from slackwater_operator.release.roomwatch import RoomWatch
+from slackwater_operator.release.sizelookup import SizeLookup
 from slackwater_operator.release.stallwatch import StallAction, StallKeeper
 from slackwater_operator.settings import Settings
 from slackwater_operator.status.appstatus import AppStatus, account, status
@@ -67,7 +69,8 @@ class ReleaseLoop:
     cache: OperatorCache
     releaser: Releaser
     upkeep: Nominations
-    lookups: OwnerLookup
+    owners: OwnerLookup
+    sizes: SizeLookup
     tracker: TrackedAppWriter
     announcer: EventWriter
     labeller: ReasonWriter
@@ -79,7 +82,6 @@ class ReleaseLoop:
     metrics: Metrics
     clock: Callable[[], float]
     news: asyncio.Event = field(default_factory=asyncio.Event)
-    turned: asyncio.Event = field(default_factory=asyncio.Event)  # a round began: there may be something to look up
     forecastlog: ForecastLog = field(default_factory=ForecastLog)
     _counting: bool = False  # whether starts are counted yet: those before our first look are nobody's pace
     _tracked: dict[str, tuple[AppView, AppStatus]] = field(default_factory=dict)  # as last written
@@ -101,7 +103,8 @@ class ReleaseLoop:
                 group.create_task(self._repeat("turn", self._turn_and_rest), name="rounds")
                 group.create_task(self._repeat("room", room.look), name="room")
                 group.create_task(self._repeat("maintenance", self._maintain_and_rest), name="maintenance")
-                group.create_task(self._repeat("lookups", self._look_up_and_rest), name="lookups")
+                group.create_task(self._repeat("lookups", partial(self._look_up_and_rest, self.owners)), name="owners")
+                group.create_task(self._repeat("lookups", partial(self._look_up_and_rest, self.sizes)), name="sizes")
         except ExceptionGroup as problems:
             raise problems.exceptions[0] from problems  # one of them failed, and the others were stopped
 
@@ -129,20 +132,17 @@ class ReleaseLoop:
         await self.maintain()
         await asyncio.sleep(MAINTENANCE)
 
-    async def _look_up_and_rest(self) -> None:
-        await self.look_up()
-        await for_news(self.turned, MAINTENANCE)
-        self.turned.clear()
-
-    async def look_up(self) -> None:
-        """Look up owners and sizes that apps wait for, and let a round follow."""
-        if await self.lookups.run(self.cache):
-            self.news.set()
+    async def _look_up_and_rest(self, look: OwnerLookup | SizeLookup) -> None:
+        """Look up what apps wait for, and let a round follow each answer."""
+        await look.run(self.cache, self.news.set)
+        await for_news(look.turned, MAINTENANCE)
+        look.turned.clear()
 
     async def turn(self) -> int:
         """One round of releases; returns how many pods were released."""
         began = perf_counter()
-        self.turned.set()
+        self.owners.turned.set()
+        self.sizes.turned.set()
         await self.upkeep.clear()  # a pod's own reservation would keep it from being released again
         released = await self.releaser.round()
         await self.gates.look(self.releaser.result, answered=self.releaser.rooms is not None)
@@ -263,23 +263,30 @@ class ReleaseLoop:
         self.announcer.forget(set(self.cache.views))
 
     async def _track(self, accounts: list[AppStatus], result: RoundResult) -> None:
-        error = self.forecastlog.error
-        before, self._tracked = self._tracked, {}
-        for said in accounts:
-            each = self.cache.views.get(said.app)
-            if each is None:  # gone while others were written
-                continue
-            known = before.get(said.app)
-            # Most apps are as they were a second ago: nothing to compare, nothing to write.
-            settled = known is not None and known[0] is each and known[1] == said
-            if not settled:
-                settled = True  # one that fails is tried again when it is another one
-                with self._set_aside(each.id):
-                    found = status(each, said, self.cache, result, error)
-                    settled = await self.tracker.write(each, found, said.queue)
-            if settled:
-                self._tracked[said.app] = (each, said)
+        """Bring TrackedApps up to date; where not all can be written, those come first that waited longest for it."""
         await self.tracker.sweep(self.cache)
+        before, self._tracked = self._tracked, {}
+        changed: list[tuple[float, AppStatus]] = []
+        for said in accounts:
+            each, known = self.cache.views.get(said.app), before.get(said.app)
+            # Most apps are as they were a second ago: nothing to compare, nothing to write.
+            if known is not None and known[0] is each and known[1] == said:
+                self._tracked[said.app] = known
+            elif each is not None:
+                changed.append((self.tracker.tried(each), said))
+        for _, said in sorted(changed, key=lambda one: one[0]):
+            await self._track_one(said, result)
+
+    async def _track_one(self, said: AppStatus, result: RoundResult) -> None:
+        each = self.cache.views.get(said.app)
+        if each is None:  # gone while others were written
+            return
+        settled = True  # one that fails is tried again when it is another one
+        with self._set_aside(each.id):
+            found = status(each, said, self.cache, result, self.forecastlog.error)
+            settled = await self.tracker.write(each, found, said.queue)
+        if settled:
+            self._tracked[said.app] = (each, said)
 
     async def _stall(self, result: RoundResult) -> None:
         for action in self.stalls.look(result):

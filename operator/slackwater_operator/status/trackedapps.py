@@ -1,4 +1,7 @@
-"""The writer of TrackedApps: at most one write per app and ten seconds, and only when something is different."""
+"""The writer of TrackedApps: at most one write per app and ten seconds, and only when something is different.
+
+All apps share a number of writes a second. Half of them, at most, are for objects of apps that are gone.
+"""
 
 from __future__ import annotations
 
@@ -50,6 +53,7 @@ KEEP_LEARNED = 8 * 86_400.0
 REFUSED = 60.0
 # … but of so many series of a namespace at most, the youngest: names that never come again must not fill etcd.
 MOST_SERIES = 500
+NEVER = float("-inf")
 
 
 @dataclass
@@ -61,11 +65,15 @@ class TrackedAppWriter:
     every: float
     bucket: TokenBucket
     keep: float
-    _known: dict[str, CustomRecord] = field(default_factory=dict)  # by namespace/name
+    _known: dict[str, CustomRecord] = field(default_factory=dict)  # by namespace/name, in the order of sweeps
     _written: dict[str, tuple[float, Mapping[str, Any]]] = field(default_factory=dict)
+    _unanswered: dict[str, float] = field(default_factory=dict)  # when nobody answered the last write of it
     _ended: dict[str, float] = field(default_factory=dict)
     _objects: dict[str, str] = field(default_factory=dict)  # app → namespace/name of its object
     _closed: dict[str, float] = field(default_factory=dict)  # namespaces that take no object, and until when
+
+    def __post_init__(self) -> None:
+        self.sweeps = self.bucket.half()
 
     def set(self, records: list[CustomRecord]) -> None:
         """TrackedApps as the watch shows them."""
@@ -81,12 +89,18 @@ class TrackedAppWriter:
         """Take over what a leader before us wrote."""
         recall(self._known.values(), cache)
 
+    def tried(self, each: AppView) -> float:
+        """When the app's object was last written, or that was tried; long ago where it never was."""
+        key = self._key(each)
+        written = self._written[key][0] if key in self._written else NEVER
+        return max(written, self._unanswered.get(key, NEVER))
+
     async def write(self, each: AppView, status: TrackedAppStatus, queue: str) -> bool:
         """Bring the app's object up to date, unless it was written a moment ago; whether it says this now."""
         key = self._key(each)
         name = key.partition("/")[2]
         body = status.body()
-        at, before = self._written.get(key, (float("-inf"), self._shown(key)))
+        at, before = self._written.get(key, (NEVER, self._shown(key)))
         if not differs(before, body) and not reads(before, body):
             return True
         patience = self.every if differs(before, body) else max(self.every, lasting(before))
@@ -105,6 +119,7 @@ class TrackedAppWriter:
             )
         except Unavailable as problem:
             log.warning("not tracked", app=each.id, trouble=str(problem))
+            self._unanswered[key] = self.clock()
             return False
         if answer.ok:
             self._written[key] = (self.clock(), body)
@@ -120,18 +135,30 @@ class TrackedAppWriter:
 
         The last one of each series stays longer: it is how a new leader knows the size of the next run.
         """
-        self._closed = {name: until for name, until in self._closed.items() if until > self.clock()}
-        alive = {key for app, key in self._objects.items() if app in cache.views}
         now = self.clock()
+        self._closed = {name: until for name, until in self._closed.items() if until > now}
+        self._unanswered = {key: at for key, at in self._unanswered.items() if now - at < REFUSED}
+        alive = {key for app, key in self._objects.items() if app in cache.views}
         last = self._last_runs()
         for key in list(self._known):
             if key in alive:
                 self._ended.pop(key, None)
-            elif key not in self._ended:
-                if self.bucket.take() and await self._end(key):
-                    self._ended[key] = now
-            elif now - self._ended[key] >= (KEEP_LEARNED if key in last else self.keep) and self.bucket.take():
-                await self._delete(key)
+            elif self._to_sweep(key, last) and self.sweeps.take() and self.bucket.take():
+                await self._sweep(key)
+
+    def _to_sweep(self, key: str, last: frozenset[str]) -> bool:
+        """Whether it is time to say that the app of an object is gone, or to delete it."""
+        kept = KEEP_LEARNED if key in last else self.keep
+        return key not in self._ended or self.clock() - self._ended[key] >= kept
+
+    async def _sweep(self, key: str) -> None:
+        """End an object, or delete one that was ended; one for which that fails goes behind all others."""
+        if key in self._ended:
+            done = await self._delete(key)
+        elif done := await self._end(key):
+            self._ended[key] = self.clock()
+        if not done and key in self._known:
+            self._known[key] = self._known.pop(key)
 
     def _key(self, each: AppView) -> str:
         """The app's object, else the one to make: `job/etl` and `job-etl` would both be called job-etl."""
@@ -208,14 +235,17 @@ class TrackedAppWriter:
             self._written[f"{each.namespace}/{name}"] = (self.clock(), {})
         return made
 
-    async def _delete(self, key: str) -> None:
+    async def _delete(self, key: str) -> bool:
+        """Delete an object; whether it is gone now."""
         namespace, _, name = key.partition("/")
         try:
             answer = await self.session.write("DELETE", _path(namespace, name), {})
         except Unavailable:
-            return
-        if answer.ok or answer.status == 404:
+            return False
+        gone = answer.ok or answer.status == 404
+        if gone:
             self._forget(key)
+        return gone
 
     def _keep(self, record: CustomRecord) -> None:
         key = f"{record.namespace}/{record.name}"

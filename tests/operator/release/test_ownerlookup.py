@@ -1,15 +1,17 @@
 """Look-ups of owners: bounded, beside the rounds, and nothing that a tenant writes makes them fail."""
 
+import asyncio
+
 import pytest
 from aiohttp import web
 
 from slackwater_cluster.api.session import Session
-from slackwater_cluster.apps import ownerlookup
-from slackwater_cluster.apps.ownerlookup import AT_ONCE, fair
+from slackwater_cluster.apps.questions import AT_ONCE, TOGETHER, fair
 from slackwater_cluster.objects.records import OwnerRef
 from slackwater_operator.release.ownerlookup import OwnerLookup
 from support.fakes.cluster import enforcing, node, owned
-from support.fakes.ownerserver import held, memory, served, sound
+from support.fakes.loop import hang, leading, release_loop, until
+from support.fakes.ownerserver import GROUPS, KINDS, held, learns, memory, served, sound
 
 
 def test_an_owner_is_looked_up_once() -> None:
@@ -18,10 +20,10 @@ def test_an_owner_is_looked_up_once() -> None:
 
     async def work(session: Session) -> None:
         lookup = OwnerLookup(session)
-        assert await lookup.run(cache)
-        assert not await lookup.run(cache)
+        assert await learns(lookup, cache)
+        assert not await learns(lookup, cache)
         cache.set_pods([held("q")], 0.0)
-        await lookup.run(cache)
+        await learns(lookup, cache)
 
     assert served(sound, work) == [
         "/apis",
@@ -49,7 +51,7 @@ def test_an_owner_that_is_no_name_is_never_asked_about(owner: dict[str, str]) ->
     cache = memory(held("evil", **owner))
 
     async def work(session: Session) -> None:
-        await OwnerLookup(session).run(cache)
+        await learns(OwnerLookup(session), cache)
 
     assert served(sound, work) == []
     cache.views.refresh()
@@ -66,7 +68,7 @@ def test_references_that_bypassed_the_reader_are_not_asked_about_either() -> Non
     world.create("good", owners=[owned("Job", "j", group="batch")])
 
     async def work(session: Session) -> None:
-        await OwnerLookup(session).run(world.cache)
+        await learns(OwnerLookup(session), world.cache)
 
     asked = set(served(sound, work))
     assert asked == {"/apis", "/apis/batch/v1", "/apis/batch/v1/namespaces/team/jobs/j"}
@@ -78,9 +80,9 @@ def test_made_up_groups_cost_no_request_each() -> None:
     cache = memory(*(held(f"p{n}", apiVersion=f"g{n}.example/v1") for n in range(40)))
 
     async def work(session: Session) -> None:
-        await OwnerLookup(session).run(cache)
+        await learns(OwnerLookup(session), cache)
 
-    assert len(served(sound, work)) <= ownerlookup.TOGETHER
+    assert len(served(sound, work)) <= TOGETHER
     assert not cache.index.unknown()
 
 
@@ -119,7 +121,7 @@ def test_an_owner_is_asked_for_in_the_version_that_its_reference_names(
         return web.json_response(VERSIONS.get(request.path, {"metadata": {"uid": "j-p"}}))
 
     async def work(session: Session) -> None:
-        await OwnerLookup(session).run(cache)
+        await learns(OwnerLookup(session), cache)
 
     assert served(answer, work) == ["/apis", *(f"/apis/kubeflow.org/{path}" for path in asked)]
     assert not cache.index.unknown()
@@ -140,3 +142,22 @@ def test_a_pod_that_goes_takes_its_question_along() -> None:
     assert cache.index.unknown()
     cache.drop_pods([pod], 0.0)
     assert not cache.index.unknown()
+
+
+def test_an_owner_is_known_though_another_is_not_answered() -> None:
+    """Also one whose pod comes while that question hangs."""
+    world = enforcing(node("a", cpu=1))
+    world.objects = {"/apis": GROUPS, "/apis/batch/v1": KINDS}
+    begun = hang(world, "/jobs/stuck")
+    stuck = owned("Job", "stuck", group="batch")
+    world.create("first", owners=[stuck])
+    made = release_loop(world)
+
+    async def play() -> None:
+        async with leading(made):
+            await until(lambda: bool(begun))
+            world.create("second", owners=[owned("Job", "sound", group="batch")])
+            made.news.set()
+            await until(lambda: world.cache.index.unknown() == [(stuck, "team")])
+
+    asyncio.run(play())

@@ -10,10 +10,11 @@ from aiohttp import web
 from slackwater.resources import Resources
 from slackwater_cluster.api.session import Answer, Session
 from slackwater_cluster.apps import ownerlookup
+from slackwater_cluster.apps.questions import TOGETHER
 from slackwater_cluster.apps.size import AppSize, StatedSize
 from slackwater_operator.release.ownerlookup import OwnerLookup
 from support.fakes.cluster import enforcing, node, owned
-from support.fakes.ownerserver import held, memory, served, sound
+from support.fakes.ownerserver import held, learns, memory, served, sound
 
 
 def test_too_many_requests_during_discovery_is_not_remembered() -> None:
@@ -29,10 +30,10 @@ def test_too_many_requests_during_discovery_is_not_remembered() -> None:
 
     async def work(session: Session) -> None:
         lookup = OwnerLookup(session, clock=lambda: now[0])
-        assert not await lookup.run(cache)
+        assert not await learns(lookup, cache)
         calm.append(True)
         now[0] += 10
-        assert await lookup.run(cache)
+        assert await learns(lookup, cache)
 
     asked = served(answer, work)
     assert asked[-1] == "/apis/batch/v1/namespaces/team/jobs/j"
@@ -57,9 +58,9 @@ def test_an_answer_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) 
     async def work(session: Session) -> None:
         lookup = OwnerLookup(session)
         began = time.monotonic()
-        assert not await lookup.run(cache)
+        assert not await learns(lookup, cache)
         assert time.monotonic() - began < 5
-        assert not await lookup.run(cache)
+        assert not await learns(lookup, cache)
 
     asked = served(endless, work)
     assert asked.count("/apis/batch/v1/namespaces/team/jobs/j") == 1
@@ -72,7 +73,7 @@ def test_an_answer_that_is_too_large_is_not_read(monkeypatch: pytest.MonkeyPatch
 
     async def work(session: Session) -> None:
         began = time.monotonic()
-        assert not await OwnerLookup(session).run(cache)
+        assert not await learns(OwnerLookup(session), cache)
         assert time.monotonic() - began < 3
 
     served(endless, work)
@@ -87,7 +88,7 @@ def test_an_answer_of_another_shape_sets_its_owner_aside(body: bytes) -> None:
         return web.Response(body=body) if "/jobs/" in request.path else await sound(request)
 
     async def work(session: Session) -> None:
-        assert await OwnerLookup(session).run(cache)
+        assert await learns(OwnerLookup(session), cache)
 
     served(answer, work)
     assert [each.part.value for each in cache.quarantine.take()] == ["owner"]
@@ -110,7 +111,7 @@ def test_pods_of_a_kind_that_only_answers_with_errors_go_on_after_a_while(well: 
     world.get = broken  # type: ignore[method-assign]
     operator, lookup = world.operator(), OwnerLookup(cast("Session", world), world.clock)
     for _ in range(40):
-        asyncio.run(lookup.run(world.cache))
+        asyncio.run(learns(lookup, world.cache))
         operator.step(5)
     assert (not world.pods[pod.uid].gates) is well
     assert any("counts as topmost" in each.problem for each in world.cache.quarantine.take()) is well
@@ -133,13 +134,12 @@ def test_a_refusal_that_passes_is_not_remembered(where: str, status: int) -> Non
 
     async def work(session: Session) -> None:
         nonlocal starting
-        clock = iter(range(0, 1000, 10))
-        lookup = OwnerLookup(session, lambda: float(next(clock)))
-        await lookup.run(cache)
+        now = 0.0
+        lookup = OwnerLookup(session, lambda: now)
+        await learns(lookup, cache)
         assert cache.index.unknown()
-        starting = False
-        await lookup.run(cache)
-        await lookup.run(cache)
+        starting, now = False, 10.0
+        await learns(lookup, cache)
 
     served(answer, work)
     cache.views.refresh()
@@ -156,7 +156,7 @@ def test_what_may_not_be_read_is_topmost_at_once() -> None:
         return await sound(request)
 
     async def work(session: Session) -> None:
-        assert await OwnerLookup(session).run(cache)
+        assert await learns(OwnerLookup(session), cache)
 
     served(answer, work)
     assert not cache.index.unknown()
@@ -176,12 +176,12 @@ def test_a_group_that_is_served_in_another_version_now_is_listed_anew() -> None:
 
     async def work(session: Session) -> None:
         nonlocal version
-        clock = iter(range(0, 1000, 10))
-        lookup = OwnerLookup(session, lambda: float(next(clock)))
-        await lookup.run(cache)
+        now = 0.0
+        lookup = OwnerLookup(session, lambda: now)
+        await learns(lookup, cache)
         assert cache.index.unknown()
-        version = "v1"
-        await lookup.run(cache)
+        version, now = "v1", 10.0
+        await learns(lookup, cache)
 
     assert "/apis/batch/v1/namespaces/team/jobs/j" in served(answer, work)
     assert not cache.index.unknown()
@@ -189,7 +189,7 @@ def test_a_group_that_is_served_in_another_version_now_is_listed_anew() -> None:
 
 def test_a_group_whose_version_is_not_served_for_a_moment_makes_no_owner_topmost() -> None:
     """One of several API servers is behind: all owners of the group wait, also those asked about in the same turn."""
-    pods = [held(f"p{number}") for number in range(2 * ownerlookup.TOGETHER)]
+    pods = [held(f"p{number}") for number in range(2 * TOGETHER)]
     cache = memory(*pods)
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -198,7 +198,7 @@ def test_a_group_whose_version_is_not_served_for_a_moment_makes_no_owner_topmost
         return await sound(request)
 
     async def work(session: Session) -> None:
-        await OwnerLookup(session, lambda: 0.0).run(cache)
+        await learns(OwnerLookup(session, lambda: 0.0), cache)
 
     served(answer, work)
     assert len(cache.index.unknown()) == len(pods)
@@ -219,3 +219,19 @@ def test_an_answer_that_comes_when_its_app_is_gone_is_nobody_s() -> None:
     world.create("second", cpu=2, app="etl")
     operator.step()
     assert views["team/etl"].size is None
+
+
+def test_an_answer_that_comes_when_its_app_has_a_size_changes_nothing() -> None:
+    """What is known of an app does not change under the rounds that decided by it."""
+    world = enforcing(node("a", cpu=1))
+    world.create("first", cpu=2, app="etl")
+    world.cache.views.refresh()
+    views = world.cache.views
+    asked_about = views["team/etl"]
+    views.resize(asked_about, StatedSize(AppSize(500, Resources(cpu=2.0), "object")))
+    views.resize(asked_about, StatedSize(AppSize(7, Resources(cpu=2.0), "object")))
+    world.create("second", cpu=2, app="etl")
+    views.refresh()
+    size = views["team/etl"].size
+    assert size is not None
+    assert size.tasks == 500

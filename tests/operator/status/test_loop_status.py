@@ -11,7 +11,7 @@ from slackwater_cluster import names
 from slackwater_operator.clients.extenderclient import NodeUse
 from slackwater_operator.release.loop import ReleaseLoop
 from support.fakes.cluster import enforcing, node
-from support.fakes.loop import release_loop, seen, turn, written
+from support.fakes.loop import look_up, release_loop, seen, turn, written
 from support.fakes.memoryapi import GIB
 
 
@@ -119,7 +119,7 @@ def test_starts_are_timed_by_rounds_however_late_words_are_written() -> None:
     made = release_loop(world)
 
     async def once() -> None:
-        await made.look_up()
+        await look_up(made)
         await made.turn()
         await made.releaser.writes.drain()
 

@@ -18,7 +18,7 @@ from slackwater_operator.clients.extenderclient import NodeUse
 from slackwater_operator.settings import Settings
 from support.fakes.cluster import Operator, World
 from support.fakes.faults import FaultyWorld
-from support.fakes.loop import release_loop
+from support.fakes.loop import look_up, release_loop
 from support.fakes.memoryapi import GIB, POD
 
 GRACE = 2.0  # seconds that a pod takes to end once it is told to
@@ -33,7 +33,7 @@ class LoopOperator(Operator):
         self.releaser, self.upkeep = self.loop.releaser, self.loop.upkeep
 
     async def _step(self) -> int:
-        await self.loop.look_up()
+        await look_up(self.loop)
         released = await self.loop.turn()
         await self.releaser.writes.drain()
         await self.loop.maintain()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Any, cast
 
 from slackwater.errors import Unavailable
-from slackwater_cluster.api.session import Session
+from slackwater_cluster.api.session import Answer, Session
 from slackwater_cluster.objects.records import CustomRecord
 from slackwater_operator.clients.extenderclient import DegradedMode
 from slackwater_operator.clients.podwriter import PodWriter
@@ -17,6 +19,7 @@ from slackwater_operator.release.loop import ReleaseLoop
 from slackwater_operator.release.nominations import Nominations
 from slackwater_operator.release.ownerlookup import OwnerLookup
 from slackwater_operator.release.release import Releaser
+from slackwater_operator.release.sizelookup import SizeLookup
 from slackwater_operator.release.stallwatch import StallKeeper
 from slackwater_operator.settings import Settings
 from slackwater_operator.status.customstatus import ResourceStatusWriter
@@ -39,7 +42,8 @@ def release_loop(world: World, **wishes: Any) -> ReleaseLoop:
         cache=world.cache,
         releaser=releaser,
         upkeep=Nominations(releaser.writes, told=announcer.parked),
-        lookups=OwnerLookup(session, clock),
+        owners=OwnerLookup(session, clock),
+        sizes=SizeLookup(session, clock),
         tracker=TrackedAppWriter(session, clock, 10, TokenBucket(100, 100, clock), 60),
         announcer=announcer,
         labeller=ReasonWriter(writer, TokenBucket(100, 100, clock), clock, 5),
@@ -53,11 +57,17 @@ def release_loop(world: World, **wishes: Any) -> ReleaseLoop:
     )
 
 
+async def look_up(made: ReleaseLoop) -> None:
+    """Everything that is due to be looked up, as the loops beside the rounds do."""
+    for look in (made.owners, made.sizes):
+        await look.run(made.cache, made.news.set)
+
+
 def turn(made: ReleaseLoop, world: World, times: int = 1, seconds: float = 1.0) -> None:
     """Some turns, with time passing and pods being bound in between."""
 
     async def once() -> None:
-        await made.look_up()
+        await look_up(made)
         await made.turn()
         await made.releaser.writes.drain()
         await made.maintain()
@@ -66,6 +76,41 @@ def turn(made: ReleaseLoop, world: World, times: int = 1, seconds: float = 1.0) 
         asyncio.run(once())
         world.schedule()
         world.now += seconds
+
+
+@asynccontextmanager
+async def leading(made: ReleaseLoop) -> AsyncIterator[None]:
+    """The loop as it runs while its process leads; when that ends, no task of it is left."""
+    others = asyncio.all_tasks()
+    run = asyncio.create_task(made.run())
+    try:
+        yield
+    finally:
+        run.cancel()
+        with suppress(asyncio.CancelledError):
+            await run
+    assert asyncio.all_tasks() == others
+
+
+async def until(so: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Wait until something is so; a failure where it is not so in time."""
+    async with asyncio.timeout(seconds):
+        while not so():  # noqa: ASYNC110 - of anything, also of what tells nobody
+            await asyncio.sleep(0.01)
+
+
+def hang(world: World, part: str) -> list[str]:
+    """Reads of paths with this part get no answer from here on; returns those that were begun, as they come."""
+    begun, get = list[str](), world.get
+
+    async def hanging(path: str, *parameters: Any, **more: Any) -> Answer:
+        if part in path:
+            begun.append(path)
+            await asyncio.Event().wait()
+        return await get(path, *parameters, **more)
+
+    world.get = hanging  # type: ignore[method-assign]
+    return begun
 
 
 def seen(made: ReleaseLoop, kind: str, name: str, **status: Any) -> None:

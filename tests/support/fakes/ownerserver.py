@@ -14,6 +14,7 @@ from slackwater_cluster.objects import wire
 from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.watch import trim
 from slackwater_operator.cache.cache import OperatorCache
+from slackwater_operator.release.ownerlookup import OwnerLookup
 from support.fakes.cluster import enforcing, node
 
 GROUPS = {"groups": [{"name": "batch", "preferredVersion": {"version": "v1"}}]}
@@ -61,6 +62,13 @@ def memory(*pods: PodRecord) -> OperatorCache:
     world = enforcing(node("a"))
     world.cache.set_pods(pods, 0.0)
     return world.cache
+
+
+async def learns(lookup: OwnerLookup, cache: OperatorCache) -> bool:
+    """Look up what is due; whether anything was learned."""
+    answers: list[bool] = []
+    await lookup.run(cache, lambda: answers.append(True))
+    return bool(answers)
 
 
 async def sound(request: web.Request) -> web.StreamResponse:

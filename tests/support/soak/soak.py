@@ -154,6 +154,7 @@ class Soak:
             (pair.cycle.labeller, self.settings.reason_rate),
         ):
             writer.bucket = TokenBucket(rate, rate * STEP, clock)
+        pair.cycle.tracker.sweeps = pair.cycle.tracker.bucket.half()
         self.loop.run_until_complete(pair.cycle.upkeep.clean())
         pair.join()
         return pair

@@ -22,6 +22,7 @@ from slackwater_operator.clients.extenderclient import Extender
 from slackwater_operator.program import CONFIGURING, Program
 from slackwater_operator.settings import Settings
 from slackwater_operator.steadyclock import SteadyClock
+from support.fakes.loop import look_up
 from support.fakes.memoryapi import merge
 from support.search.cluster import Cluster, Inbox, Watcher
 from support.search.plan import AppPlan, NodePlan, StagePlan, WorldPlan
@@ -173,7 +174,7 @@ class Pair(Watcher):
         self.cache.govern()
         self.cache.views.refresh()
         self.cycle.tracker.restore(self.cache)
-        loop.run_until_complete(self.cycle.look_up())
+        loop.run_until_complete(look_up(self.cycle))
 
     def join(self) -> None:
         """Watch from now on."""
@@ -190,7 +191,7 @@ class Pair(Watcher):
         self.store.now += seconds
 
     async def _step(self) -> None:
-        await self.cycle.look_up()
+        await look_up(self.cycle)
         await self.cycle.turn()
         await self.cycle.releaser.writes.drain()
         await self.cycle.maintain()

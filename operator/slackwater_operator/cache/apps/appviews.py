@@ -155,16 +155,20 @@ class AppViews(Mapping[str, AppView]):
         needed = each.has_driver or bool(self._governing.pool_of(self._governing.queue_of(each.namespace)))
         return needed and bool(sizeobject.name(each, sizeobject.row(self._index.table, each)))
 
-    def resize(self, each: AppView, stated: StatedSize) -> None:
-        """The app's framework was asked for its size, which may be known now; the app may be gone since."""
+    def resize(self, each: AppView, stated: StatedSize) -> bool:
+        """The app's framework was asked for its size, which may be known now.
+
+        False, and nothing changes, where the app is gone since, is another one of its name or has a size already.
+        """
         now = self.get(each.id)
-        if now is None or now.lead != each.lead:
-            return
+        if now is None or now.lead != each.lead or now.size is not None:
+            return False
         history = self.histories.of(each.id)
         history.size_asked, history.driverless = True, stated.driver is False
         if stated.size is not None:
             history.size = stated.size
             self._views[each.id] = self._sized(now)
+        return True
 
     def _sized(self, each: AppView) -> AppView:
         """The size its user states, else what its framework's object or an earlier run says."""

@@ -1,0 +1,106 @@
+"""Which TrackedApps are written, ended and deleted first, where fewer writes are allowed than are due."""
+
+import asyncio
+from typing import Any
+
+from slackwater.errors import Unavailable
+from slackwater_cluster.api.session import Answer
+from slackwater_cluster.objects.records import CustomRecord
+from slackwater_operator.clients.ratelimit import TokenBucket
+from slackwater_operator.release.loop import ReleaseLoop
+from support.fakes.cluster import World, enforcing, node
+from support.fakes.loop import release_loop, turn, written
+
+BROKEN = "broken"
+
+
+def few_writes(world: World, rate: float) -> ReleaseLoop:
+    """The whole loop, with so many writes of TrackedApps a second and one of each in ten seconds."""
+    made = release_loop(world)
+    made.tracker = type(made.tracker)(
+        made.tracker.session, world.clock, every=10, bucket=TokenBucket(rate, 2 * rate, world.clock), keep=60
+    )
+    return made
+
+
+def refuse(world: World) -> None:
+    """Writes of TrackedApps in one namespace are not answered."""
+    write = world.write
+
+    async def failing(method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
+        if f"/{BROKEN}/trackedapps" in path:
+            raise Unavailable("no answer")
+        return await write(method, path, body, content_type=content_type)
+
+    world.write = failing  # type: ignore[method-assign]
+
+
+def tracked(world: World) -> set[str]:
+    """Apps for which an object was made."""
+    return {body["spec"]["app"] for method, path, body in world.posted if method == "POST" and "trackedapps" in path}
+
+
+def finished(world: World) -> set[str]:
+    """Objects that say that their app is over."""
+    return {
+        path.split("/")[-2]
+        for _, path, body in world.posted
+        if "/trackedapps/" in path and path.endswith("/status") and body["status"].get("phase") == "Finished"
+    }
+
+
+def test_every_app_is_written_about_in_its_turn() -> None:
+    """Four times as many wait as can be written about in ten seconds, and with each start all their places change."""
+    world = enforcing(node("a", cpu=1))
+    world.configure("AdmissionQueue", "default", order="fifo")
+    made = few_writes(world, rate=1)
+    apps = 40
+    for number in range(apps):
+        world.create(f"p{number:03}", cpu=1, app=f"app{number:03}")
+        world.now += 0.01
+    for _ in range(160):
+        turn(made, world)
+        for pod in [pod for pod in world.pods.values() if pod.node and world.now - pod.started >= 8]:
+            world.delete(pod)
+            world.create(f"p{apps:03}", cpu=1, app=f"app{apps:03}")
+            apps += 1
+    there = {pod.name.replace("p", "app") for pod in world.pods.values() if world.now - pod.created > 20}
+    over = {f"app{number:03}" for number in range(apps)} - {pod.name.replace("p", "app") for pod in world.pods.values()}
+    assert len(over) > 15
+    assert there <= tracked(world)
+    assert len((over & tracked(world)) - finished(world)) <= 2
+    assert [path for method, path, _ in world.posted if method == "DELETE"]
+
+
+def test_apps_whose_object_cannot_be_written_take_their_turn_like_others() -> None:
+    """No answer comes for a namespace whose apps stand first: those of others are written about."""
+    world = enforcing(node("a", cpu=1))
+    world.namespace(BROKEN)
+    refuse(world)
+    made = few_writes(world, rate=2)
+    for number in range(20):
+        world.create(f"b{number}", namespace=BROKEN, cpu=4, app=f"b{number}")
+    turn(made, world, 3)
+    for number in range(5):
+        world.create(f"g{number}", cpu=4, app=f"g{number}")
+    turn(made, world, 30)
+    assert tracked(world) == {f"g{number}" for number in range(5)}
+
+
+def test_objects_that_cannot_be_ended_go_behind_those_that_can() -> None:
+    """Apps of two namespaces are gone; for one of them no write is answered."""
+    world = enforcing(node("a", cpu=1))
+    refuse(world)
+    made = few_writes(world, rate=2)
+    made.tracker.set(
+        [
+            CustomRecord(name=f"{namespace}{number}", namespace=namespace, spec={"app": f"{namespace}{number}"})
+            for namespace in (BROKEN, "team")
+            for number in range(10)
+        ]
+    )
+    for _ in range(60):
+        asyncio.run(made.tracker.sweep(world.cache))
+        world.now += 1
+    assert finished(world) == {f"team{number}" for number in range(10)}
+    assert not written(world, BROKEN)
