@@ -22,7 +22,6 @@ PATHS = (
     "prometheus.jobs",
     "prometheus.matchers",
     "runAsUser",
-    "scheduler.featureGates",
     "tls.existing.webhookAuthority",
     "tls.existing.webhookSecret",
     "watchdog",

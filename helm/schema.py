@@ -208,7 +208,6 @@ def scheduler() -> Schema:
         percentageOfNodesToScore={"type": "integer", "minimum": 0, "maximum": 100},
         profile={"type": "object", "not": {"required": ["schedulerName"]}},
         extender=fields(weight=positive, timeout=DURATION, ignorable=FLAG),
-        featureGates={"type": "object", "additionalProperties": {"type": ["boolean", "null"]}},
         verbosity={"type": "integer", "minimum": 0, "maximum": 10},
     )
 

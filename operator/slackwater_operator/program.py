@@ -16,7 +16,7 @@ from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.frameworks import ExtendedTable
 from slackwater_cluster.governance import Governance
-from slackwater_cluster.objects.records import CustomRecord, NamespaceRecord, NodeRecord, PodGroupRecord, PodRecord
+from slackwater_cluster.objects.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
 from slackwater_cluster.objects.wire import Meta
 from slackwater_cluster.watch import garbage, sources
 from slackwater_cluster.watch.reflector import Reflector, Source
@@ -66,7 +66,7 @@ class Program:
         self.leads_since = 0.0
         self.clock = SteadyClock()
         self.trouble = "not started"
-        self.feeds: list[Feed[Any]] = []
+        self._feeds: list[Feed[Any]] = []
         self._frameworks = ExtendedTable()
 
     async def run(self) -> None:
@@ -113,7 +113,7 @@ class Program:
 
     async def _work(self, cycle: ReleaseLoop) -> None:
         garbage.expect_many()
-        await asyncio.gather(*(feed.complete.wait() for feed in self.feeds))
+        await asyncio.gather(*(feed.complete.wait() for feed in self._feeds))
         self.cache.govern()
         self.cache.views.refresh()
         garbage.set_apart()
@@ -174,15 +174,6 @@ class Program:
                 lambda records: tracker.set(list(records)), lambda records: tracker.drop(list(records))
             )
             made.append(self._reflector(session, sources.customs("TrackedApp", optional=False), feed))
-        return made + self.group_reflectors(session)
-
-    def group_reflectors(self, session: Session) -> list[Reflector[Any]]:
-        """Kubernetes' own PodGroups, in every version that may be served; where none is, no group is waited for."""
-        made = [
-            self._reflector(session, sources.pod_groups(version), self._groups(version))
-            for version in sources.POD_GROUP_VERSIONS
-        ]
-        self.cache.pod_groups.served = lambda: not all(each.health.absent for each in made)
         return made
 
     def _reflector(
@@ -192,7 +183,7 @@ class Program:
         feed: Feed[Any],
         skipped: Callable[[Meta, Exception], None] | None = None,
     ) -> Reflector[Any]:
-        self.feeds.append(feed)
+        self._feeds.append(feed)
         return Reflector(session, source, feed, on_skip=skipped)
 
     def _pod_set_aside(self, meta: Meta, problem: Exception) -> None:
@@ -211,17 +202,6 @@ class Program:
                 self.cycle.reporter.drop(kind, records)
             self.cache.governing.drop(kind, records)
             self._governed()
-
-        return Feed(changed, vanished)
-
-    def _groups(self, version: str) -> Feed[PodGroupRecord]:
-        def changed(records: Sequence[PodGroupRecord]) -> None:
-            self.cache.set_pod_groups(version, records)
-            self._wake()
-
-        def vanished(records: Sequence[PodGroupRecord]) -> None:
-            self.cache.drop_pod_groups(version, records)
-            self._wake()
 
         return Feed(changed, vanished)
 

@@ -308,23 +308,6 @@ def test_lowered_tasks_go_without_nomination_only_where_the_scheduler_waits_for_
     assert variables["SLACKWATER_OPERATOR_STEER_LOWERED"] == expected
 
 
-@pytest.mark.parametrize(
-    ("given", "flags"),
-    [
-        pytest.param({}, [], id="none"),
-        pytest.param({"Old": None}, [], id="one that was taken away"),
-        pytest.param(
-            {"GenericWorkload": True, "Old": False}, ["--feature-gates=GenericWorkload=true,Old=false"], id="two"
-        ),
-    ],
-)
-def test_features_of_the_scheduler_are_switched_by_name(given: dict[str, bool | None], flags: list[str]) -> None:
-    """Gangs of kube-scheduler are off by default, and ours is a scheduler of its own."""
-    found = objects(NEWEST, "--set-json", f"scheduler.featureGates={json.dumps(given)}")
-    container = named(found, "Deployment", "slackwater-scheduler")["spec"]["template"]["spec"]["containers"][0]
-    assert [word for word in container["command"] if word.startswith("--feature-gates")] == flags
-
-
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_one_scheduler_is_active_at_a_time(replicas: int) -> None:
     """In an upgrade there are two for a moment, whatever the number of replicas; both would bind."""

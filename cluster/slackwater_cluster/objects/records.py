@@ -75,7 +75,7 @@ class PodRecord(Record, frozen=True, gc=False, kw_only=True):
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}  # only those of Slackwater and of the frameworks it recognises
     owners: tuple[OwnerRef, ...] = ()
-    group: str = ""  # the PodGroup that spec.schedulingGroup names
+    group: str = ""  # spec.schedulingGroup
     hostname: str = ""
     phase: str = ""
     lacking: str = ""  # of what its node was low when its kubelet evicted it: memory, ephemeral-storage, ...
@@ -169,13 +169,6 @@ class NamespaceRecord(Record, frozen=True, gc=False, kw_only=True):
     def policy(self) -> str:
         """The SlackPolicy it names."""
         return self.labels.get(names.POLICY, "default")
-
-
-class PodGroupRecord(Record, frozen=True, gc=False, kw_only=True):
-    """A PodGroup of Kubernetes' own Workload API."""
-
-    namespace: str = ""
-    least: int = 0  # minCount of its gang policy: so many of its pods start together; 0: it is no gang
 
 
 class CustomRecord(Record, frozen=True, kw_only=True):

@@ -130,31 +130,6 @@ class PodSpec(WireStruct):
     tolerations: list[Toleration] | None = None
 
 
-class GangPolicy(WireStruct):
-    """schedulingPolicy.gang of a PodGroup."""
-
-    min_count: int | None = 0
-
-
-class SchedulingPolicy(WireStruct):
-    """schedulingPolicy of a PodGroup: a gang, or nothing that concerns us."""
-
-    gang: GangPolicy | None = None
-
-
-class PodGroupSpec(WireStruct):
-    """spec of a PodGroup."""
-
-    scheduling_policy: SchedulingPolicy | None = None
-
-
-class PodGroup(WireStruct):
-    """A PodGroup of the workload API, as far as we read it."""
-
-    metadata: Meta = msgspec.field(default_factory=Meta)
-    spec: PodGroupSpec | None = None
-
-
 class Running(WireStruct):
     """state.running of a container."""
 

@@ -46,7 +46,6 @@ ABSENT_SECONDS = 10.0
 
 GONE = 410
 MISSING = 404
-FORBIDDEN = 403
 
 
 class Sink(Protocol[R_contra]):
@@ -72,9 +71,7 @@ class Source(Generic[R]):
     # Of a record or of an object's metadata: both have uid, name and namespace.
     key: Callable[[Any], str] = lambda thing: str(thing.uid)
     params: tuple[tuple[str, str], ...] = ()
-    # Answers that count as an empty list: of a kind that is not installed (404), or that we may not read (403).
-    absent: tuple[int, ...] = ()
-    again: float = ABSENT_SECONDS  # seconds until it is asked for again then
+    optional: bool = False  # a kind that is not installed (404) counts as an empty list, and is asked for again
 
 
 @dataclass(slots=True)
@@ -82,7 +79,6 @@ class Health:
     """What is to be said about a reflector: for readiness and for people."""
 
     synced: bool = False
-    absent: bool = False  # the kind is not there, or not ours to read: nothing is known of its objects
     trouble: str = "not listed yet"
     events: int = 0
     failures: int = 0
@@ -124,7 +120,7 @@ class Reflector(Generic[R]):
                 log.info("listing again", path=self.source.path, reason=str(reason))
                 await self.sleep(self._backoff.pause())
             except _Refused as refusal:
-                if refusal.status in self.source.absent:
+                if refusal.status == MISSING and self.source.optional:
                     await self._absent(str(refusal))
                 else:
                     await self._wait(str(refusal), refusal.retry_after)
@@ -143,16 +139,14 @@ class Reflector(Generic[R]):
         await self.sleep(self._backoff.pause(asked))
 
     async def _absent(self, trouble: str) -> None:
-        if trouble != self.health.trouble:
-            log.info("not there", path=self.source.path, answer=trouble)
         gone, self.held = list(self.held.values()), {}
-        self._version, self.health.trouble, self.health.absent = "", trouble, True
+        self._version, self.health.trouble = "", trouble
         if gone:
             self.sink.vanished(gone)
         if not self.health.synced:
             self.health.synced = True
             self.sink.synced()
-        await self.sleep(self.source.again)
+        await self.sleep(ABSENT_SECONDS)
 
     # -- list ---------------------------------------------------------------------------------------------------
 
@@ -180,7 +174,7 @@ class Reflector(Generic[R]):
             self.sink.vanished([self.held.pop(key) for key in some])
             await asyncio.sleep(0)
         self._version, self._anew = version, False
-        self.health.synced, self.health.absent, self.health.trouble = True, False, ""
+        self.health.synced, self.health.trouble = True, ""
         self._backoff.success()
         self.sink.synced()
 

@@ -19,7 +19,6 @@ from slackwater_cluster.objects.records import (
     NamespaceRecord,
     NodeRecord,
     OwnerRef,
-    PodGroupRecord,
     PodRecord,
     Requirement,
     Tolerated,
@@ -111,19 +110,6 @@ def namespace(wire: shapes.Bare) -> NamespaceRecord:
         uid=wire.metadata.uid,
         version=wire.metadata.resource_version,
         labels=interned(wire.metadata.labels),
-    )
-
-
-def pod_group(wire: shapes.PodGroup) -> PodGroupRecord:
-    """Keep of a PodGroup how many of its pods start together."""
-    policy = wire.spec.scheduling_policy if wire.spec else None
-    gang = policy.gang if policy else None
-    return PodGroupRecord(
-        name=sys.intern(wire.metadata.name),
-        uid=wire.metadata.uid,
-        namespace=sys.intern(wire.metadata.namespace or ""),
-        version=wire.metadata.resource_version,
-        least=(gang.min_count or 0) if gang else 0,
     )
 
 

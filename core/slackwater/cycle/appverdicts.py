@@ -67,9 +67,7 @@ SENTENCES: Mapping[WaitReason, str] = {
     WaitReason.DRAINING: "queue {queue} is draining: what runs may finish, nothing new starts",
     WaitReason.FOREIGN: "another controller keeps a scheduling gate on {count} pods, and lifts it itself",
     WaitReason.ELSEWHERE: "another scheduler is named by {count} pods: nothing of ours holds or places them",
-    WaitReason.LOOKED_UP: (
-        "the owners, the size or the PodGroup of this app are being looked up; until then {count} pods are held"
-    ),
+    WaitReason.LOOKED_UP: "the owners or the size of this app are being looked up; until then {count} pods are held",
     WaitReason.INFEASIBLE: (
         "asks for {ask} {kind} at the least, but queue {queue} has at most {limit}; lower the requests or {remedy}"
     ),

@@ -73,7 +73,7 @@ def apiserver(site: Site, *, audit: bool = False, gates: Sequence[str] = (), eve
         "--profiling=false",
         "--v=0",
         *(_audit(site) if audit else ()),
-        *([*switched(gates), "--runtime-config=api/alpha=true,api/beta=true"] if gates else ()),
+        *([*switched(gates), "--runtime-config=api/alpha=true"] if gates else ()),
     ]
 
 

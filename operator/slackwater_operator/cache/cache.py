@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import InitVar, dataclass, field
 
 import structlog
@@ -11,12 +11,11 @@ from slackwater.cycle.appsize import TaskNeed
 from slackwater.cycle.snapshot import Snapshot
 from slackwater.resources import NOTHING, Resources
 from slackwater.roles import Role
-from slackwater_cluster.apps.podgroups import GroupKey, PodGroups, group_key
 from slackwater_cluster.apps.resolver import role_of
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.frameworks import FrameworkTable, builtin
 from slackwater_cluster.governance import Governance
-from slackwater_cluster.objects.records import NamespaceRecord, NodeRecord, OwnerRef, PodGroupRecord, PodRecord
+from slackwater_cluster.objects.records import NamespaceRecord, NodeRecord, OwnerRef, PodRecord
 from slackwater_operator.cache.apps.appindex import AppIndex, Pod
 from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.cache.apps.appviews import AppViews
@@ -47,10 +46,7 @@ class OperatorCache:
         self.node_requests = NodeRequests(self._seat_queue, self.governing.manages)
         self.reach = NodeReach(self.node_requests)
         self.quarantine = Quarantine()
-        self.pod_groups = PodGroups(parted=self.index.groups.several)
-        self.views = AppViews(
-            self.index, self.in_flight, self.governing, self.quarantine, self.pod_groups, ask_sizes=ask_sizes
-        )
+        self.views = AppViews(self.index, self.in_flight, self.governing, self.quarantine, ask_sizes=ask_sizes)
         self.queues = QueueViews(self.governing, self.node_requests, self.reach, self.views)
         self.learning = TaskRequests(self.index, self.views, self.governing)
         self.refused = Refusals(self.reach)
@@ -123,14 +119,6 @@ class OperatorCache:
         for pod in list(self._everyone.values()):
             self.node_requests.set(pod)
         self.press()
-
-    def set_pod_groups(self, version: str, records: Sequence[PodGroupRecord]) -> None:
-        """Kubernetes' own PodGroups are new or changed: their pods may be a gang, or one of another size."""
-        self._regroup(self.pod_groups.set(version, records))
-
-    def drop_pod_groups(self, version: str, records: Sequence[PodGroupRecord]) -> None:
-        """PodGroups are gone."""
-        self._regroup(self.pod_groups.drop(version, records))
 
     def learn(self, owner: OwnerRef, parents: Sequence[OwnerRef]) -> None:
         """An owner was looked up."""
@@ -293,13 +281,6 @@ class OperatorCache:
             for pod in pods:
                 self._guarded(pod, now)
             self.index.review(pods)
-
-    def _regroup(self, changed: Collection[GroupKey]) -> None:
-        """Put apps together anew of which a pod names one of these PodGroups."""
-        for pod in self.index.pods() if changed else ():
-            if pod.group and group_key(pod) in changed:
-                self._touch(pod.uid)
-                self.press()
 
     def _touch(self, uid: str) -> None:
         pod, member = self.index.pod(uid), self.index.member(uid)

@@ -161,7 +161,7 @@ class SnapshotBuilder:
         if self.cache.governing.mode(each.namespace) is not Mode.ENFORCE:
             # Nothing is held there, and what waits for our scheduler takes nothing of the window.
             return tuple(replace(_without_held(group), released=0, growing=()) for group in each.groups)
-        if not each.settled or each.groupless or self.cache.views.unsized(each):
+        if not each.settled or self.cache.views.unsized(each):
             return tuple(_without_held(group) for group in each.groups)
         groups = self._arrived(each)
         if not self.cache.refused and not self.cache.grown_in_vain and not len(self.cache.paused):
@@ -200,17 +200,13 @@ class SnapshotBuilder:
         return replace(group, unplaceable=unplaceable, in_vain=in_vain) if unplaceable or in_vain else group
 
     def _arrived(self, each: AppView) -> tuple[PodGroup, ...]:
-        """Without what comes after its gang; with a mark on stages whose parents may still come.
-
-        The rest of a gang that comes no more is not waited for.
-        """
+        """With a mark on stages whose parents may still come, and without the rest of a gang that comes no more."""
         early = {one.stage for one in each.awaited if each.strict and awaited(one.since, self.moment.now)}
         alone = each.announced and self.cache.views.histories.of(each.id).complete(each, self.moment.now)
-        groups = _without_surplus(each)
         if not early and not alone:
-            return groups
+            return each.groups
         return tuple(
-            replace(group, early=group.stage in early, expected=0 if alone else group.expected) for group in groups
+            replace(group, early=group.stage in early, expected=0 if alone else group.expected) for group in each.groups
         )
 
     def _supposed(self, each: AppView) -> tuple[PodGroup, ...]:
@@ -223,14 +219,6 @@ class SnapshotBuilder:
             else group
             for group in each.groups
         )
-
-
-def _without_surplus(each: AppView) -> tuple[PodGroup, ...]:
-    """The groups of an app without held pods that come after its gang."""
-    if not each.surplus:
-        return each.groups
-    left = (replace(group, held=tuple(uid for uid in group.held if uid not in each.surplus)) for group in each.groups)
-    return tuple(group for group in left if group.total)
 
 
 def _without_held(group: PodGroup) -> PodGroup:

@@ -84,12 +84,6 @@ class PodWriter:
         marked = await self.annotate(pod, names.PARKED, when)
         return await self.nominate(pod, "") if marked.done and (pod.nominated or node) else marked
 
-    async def park_at_gate(self, pod: PodRecord, when: str) -> Written:
-        """Lift the gate of a pod that has to wait on, in one write with the mark by which the filter refuses it."""
-        body = lifted(pod.uid, (names.GATE,), ())
-        body["metadata"]["annotations"] = {names.PARKED: when}
-        return await self._patch(path(pod), body, pod)
-
     async def unpark(self, pod: PodRecord, node: str) -> Written:
         """Release a parked pod again. The mark goes first: a nomination of a parked pod would be refused at once."""
         cleared = await self.annotate(pod, names.PARKED, None)

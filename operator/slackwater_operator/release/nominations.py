@@ -25,7 +25,6 @@ from slackwater_operator.cache.refusals import Vain
 from slackwater_operator.clients.extenderclient import PlacementWish, Reservation
 from slackwater_operator.clients.podwriter import WATCH_DELAY, WriteOutcome, Written
 from slackwater_operator.release.batch import moves
-from slackwater_operator.release.groupgates import GroupGates
 from slackwater_operator.release.releasewriter import ReleaseWriter
 from slackwater_operator.steadyclock import wall
 
@@ -54,11 +53,9 @@ class Nominations:
         self.metrics, self.clock = writes.metrics, writes.clock
         self._hands = asyncio.Semaphore(CLEARED_AT_ONCE)
         self._waited = -math.inf  # when a round last waited for them
-        self._gates = GroupGates(writes)
 
     async def run(self) -> None:
         """Look once at every release under way."""
-        await self._gates.run()
         woken = await self._woken()
         late: list[tuple[PodRecord, InFlight]] = []
         stuck: list[tuple[PodRecord, InFlight]] = []

@@ -14,7 +14,7 @@ from slackwater_cluster.api.session import Session
 from slackwater_cluster.objects.records import PodRecord, Record
 from slackwater_cluster.watch import reflector as module
 from slackwater_cluster.watch.reflector import Reflector, Source
-from slackwater_cluster.watch.sources import NODES, PODS, RARELY, customs, pod_groups, reflect
+from slackwater_cluster.watch.sources import NODES, PODS, customs, reflect
 from support.builders import objects
 from support.fakes.apiserver import ApiServer
 
@@ -178,36 +178,6 @@ async def test_refusals_are_waited_out(status: int) -> None:
         assert str(status) in made.health.trouble or told.syncs == 1
         await until(lambda: told.syncs == 1)
         assert made.health.failures == 3
-
-
-@pytest.mark.parametrize("status", [404, 403])
-async def test_a_kind_that_a_cluster_may_lack_counts_as_empty_until_it_is_there(status: int) -> None:
-    """PodGroups of the workload API: most clusters serve none, and nothing waits for them there."""
-    source = pod_groups("v1beta1")
-    server = ApiServer()
-    server.troubles[source.path] = deque([status] * 2)
-    told = Told()
-    naps: list[float] = []
-    goes_on = asyncio.Event()
-
-    async def nap(seconds: float) -> None:
-        naps.append(seconds)
-        await goes_on.wait()
-
-    async with server.running() as endpoint, Session(endpoint) as session:
-        made = Reflector(session, source, told, rng=Random(1), sleep=nap)
-        task = asyncio.create_task(made.run())
-        await until(lambda: told.syncs == 1)
-        assert made.health.absent
-        policy = {"schedulingPolicy": {"gang": {"minCount": 4}}}
-        server.put(source.path, {"metadata": {"name": "mpi", "namespace": "team", "uid": "1"}, "spec": policy})
-        goes_on.set()
-        await until(lambda: told.syncs == 2)
-        assert told.names() == {"mpi"}
-        assert not made.health.absent
-        assert naps == [RARELY, RARELY]
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_unreachable_server_is_waited_out() -> None:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from slackwater_cluster.objects import wire as shapes
-from slackwater_cluster.objects.records import PodGroupRecord, PodRecord
+from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.watch import trim
 from support.builders import objects
 
@@ -148,20 +148,3 @@ def test_a_pod_that_leaves_politely_when_evicted_is_known_as_evicted() -> None:
     evicted = trimmed(objects.pod(phase="Succeeded", status={"conditions": [target]}))
     ended = trimmed(objects.pod(phase="Succeeded", status={"conditions": [shutdown]}))
     assert (evicted.lacking, ended.lacking) == ("memory", "")
-
-
-@pytest.mark.parametrize(
-    ("spec", "least"),
-    [
-        pytest.param({"schedulingPolicy": {"gang": {"minCount": 4}}}, 4, id="a gang"),
-        pytest.param({"schedulingPolicy": {"basic": {}}}, 0, id="pods that go one by one"),
-        pytest.param({"schedulingPolicy": {"gang": {"minCount": None}}}, 0, id="a gang without a number"),
-        pytest.param({"schedulingPolicy": None}, 0, id="no policy"),
-        pytest.param(None, 0, id="nothing"),
-    ],
-)
-def test_of_a_pod_group_it_is_kept_how_many_start_together(spec: dict[str, Any] | None, least: int) -> None:
-    """As 1.36 and 1.37 write it; whatever is not a gang has no number."""
-    body = {"metadata": {"name": "mpi", "namespace": "team", "uid": "1", "resourceVersion": "7"}, "spec": spec}
-    found = trim.pod_group(msgspec.convert(body, shapes.PodGroup))
-    assert found == PodGroupRecord(name="mpi", namespace="team", uid="1", version="7", least=least)

@@ -22,7 +22,9 @@ from slackwater_cluster import names
 from slackwater_cluster.apps.size import AppSize
 from slackwater_cluster.objects.records import PodRecord
 from slackwater_operator.cache.apps.appstages import AwaitedStages
-from slackwater_operator.cache.apps.appview import MOST_NAMED, AppView
+from slackwater_operator.cache.apps.appview import AppView
+
+MOST_NAMED = 3  # stages that are told of, and parents of each: the first few tell enough
 
 
 @dataclass(frozen=True, slots=True)

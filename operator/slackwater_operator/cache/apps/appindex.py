@@ -15,7 +15,6 @@ from slackwater_cluster.apps.resolver import Member, role_of
 from slackwater_cluster.frameworks import FrameworkTable
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.objects.records import OwnerKey, OwnerRef, PodRecord
-from slackwater_operator.cache.apps.groupapps import GroupApps
 
 Key = AppKey
 
@@ -50,7 +49,6 @@ class AppIndex:
         self._governance = governance
         self._members: dict[str, Member] = {}
         self._apps: dict[Key, dict[str, None]] = {}
-        self.groups = GroupApps()
 
     def __len__(self) -> int:
         return len(self._members)
@@ -143,7 +141,6 @@ class AppIndex:
         key = (pod.namespace, member.app)
         self._apps.setdefault(key, {})[pod.uid] = None
         self.dirty.add(key)
-        self.dirty.update(self.groups.join(pod, key))
 
     def _leave(self, namespace: str, uid: str) -> None:
         known = self._members.pop(uid, None)
@@ -151,7 +148,6 @@ class AppIndex:
             return
         key = (namespace, known.app)
         self.dirty.add(key)
-        self.dirty.update(self.groups.leave(uid))
         members = self._apps.get(key, {})
         members.pop(uid, None)
         if not members:

@@ -15,19 +15,15 @@ from slackwater.roles import Role
 from slackwater_cluster import names
 from slackwater_cluster.apps import statements
 from slackwater_cluster.apps.membership import app_id
-from slackwater_cluster.apps.podgroups import PodGroups
 from slackwater_cluster.apps.resolver import own
 from slackwater_cluster.apps.size import HISTORY, AppSize
 from slackwater_cluster.frameworks import FrameworkTable
 from slackwater_cluster.objects.records import Constraints, PodRecord
 from slackwater_operator.cache.apps.appindex import Pod
 from slackwater_operator.cache.apps.appstages import AwaitedStages, levelled
-from slackwater_operator.cache.apps.nativegangs import NativeGang, Standing, native_gang, role
 from slackwater_operator.cache.apps.podtally import GroupTally, PodCounts, PodTallies
 from slackwater_operator.cache.podstate import InFlightPods, state, withdrawn
 from slackwater_operator.cache.rooms import named
-
-MOST_NAMED = 3  # missing stages or PodGroups that are told of: the first few tell enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +57,7 @@ class AppView:
     promoted: frozenset[str] = frozenset()  # drivers that were no drivers when they were created
     leads: bool = False  # its framework's driver makes the tasks: they come after it
     gang: bool = False
-    announced: int = 0  # tasks of a gang, as its pods or their PodGroups say; 0: they do not
-    surplus: frozenset[str] = frozenset()  # held pods that come after the gang
-    groupless: bool = False  # a pod of it names a PodGroup that does not exist yet
+    announced: int = 0  # tasks of a gang, as its pods say; 0: they do not
     strict: bool = False
     stage: int = 0
     stages: int = 0
@@ -106,26 +100,22 @@ def app_view(
     pods: Sequence[Pod],
     in_flight: InFlightPods,
     table: FrameworkTable,
-    native: PodGroups,
     left: float = 0.0,
 ) -> AppView:
     """Put an app together from its pods; in which order they came, and are given, makes no difference.
 
-    `native` are the PodGroups that the cluster has. `left` is when a pod of the app was last taken away: until then it
-    was at work, whatever the others say.
+    `left` is when a pod of the app was last taken away: until then it was at work, whatever the others say.
     """
     run = _present_run(pods, left)
-    stands = [Standing(pod, state(pod.record, in_flight)) for pod in run]
     tallies = PodTallies()
-    for pod, where in stands:
-        tallies.add(pod, role(pod, native), where, in_flight.get(pod.uid))
+    for pod in run:
+        tallies.add(pod, state(pod.record, in_flight), in_flight.get(pod.uid))
     ordered = tallies.ordered()
     parts = [each.groups(number) for number, each in enumerate(ordered)]
     groups = tuple(group for part in parts for group in part)
     backed = _backed(groups)
     groups, awaited, problems = levelled(groups, run)
-    gang = native_gang(stands, native)
-    said = _statements(run, tallies.begun, problems, gang)
+    said = _statements(run, tallies.begun, problems)
     tasks = [pod.record.created for pod in run if pod.role is not Role.DRIVER]
     return AppView(
         namespace=namespace,
@@ -153,7 +143,7 @@ def app_view(
         pending=_pending([part[0] for part in parts], ordered),
         constraints={named(each.constraints): each.constraints for each in ordered},
         **_identity(run),
-        **_framework(run, groups, table, gang),
+        **_framework(run, groups, table),
         **said,
     )
 
@@ -224,10 +214,8 @@ class _OfFramework(TypedDict):
     has_driver: bool
 
 
-def _framework(
-    pods: Sequence[Pod], groups: Sequence[PodGroup], table: FrameworkTable, gang: NativeGang
-) -> _OfFramework:
-    """What the framework's row says of its apps, and whether this one has a driver that goes before its tasks."""
+def _framework(pods: Sequence[Pod], groups: Sequence[PodGroup], table: FrameworkTable) -> _OfFramework:
+    """What the framework's row says of its apps, and whether this one has a driver."""
     row = table.named(next((pod.member.framework for pod in pods if pod.member.framework), ""))
     led = any(group.driver for group in groups)
     stated = bool(row and row.has_driver and not any(pod.member.client for pod in pods))
@@ -236,7 +224,7 @@ def _framework(
         framework=row.name if row else "",
         leads=bool(row and row.has_driver),
         led=led,
-        has_driver=led or ((stated or named_one) and not gang.led_inside),
+        has_driver=led or stated or named_one,
     )
 
 
@@ -244,8 +232,6 @@ class _Statements(TypedDict):
     size: AppSize | None
     gang: bool
     announced: int
-    surplus: frozenset[str]
-    groupless: bool
     strict: bool
     pause: str
     stage: int
@@ -253,30 +239,23 @@ class _Statements(TypedDict):
     problems: tuple[str, ...]
 
 
-def _statements(pods: Sequence[Pod], begun: Collection[str], more: Iterable[str], native: NativeGang) -> _Statements:
-    """What its pods and their PodGroups say about the whole, and what of it cannot be meant."""
+def _statements(pods: Sequence[Pod], begun: Collection[str], more: Iterable[str]) -> _Statements:
+    """What its pods say about the whole, and what of it cannot be meant."""
     records = [pod.record for pod in pods]
     size, unread = statements.size(records)
     stages, uncounted = statements.stages(records)
     doubts = [doubt for pod in pods[:50] for doubt in pod.member.doubts]
     gang = statements.says(records, names.GANG, "true")
-    absent = [
-        f"spec.schedulingGroup names PodGroup {name!r}, which does not exist; its pods wait for it, and kube-scheduler "
-        "would not let them in before"
-        for name in native.absent[:MOST_NAMED]
-    ]
     return _Statements(
         size=size,
-        gang=gang or native.quorum.starting,
-        announced=max(size.tasks if gang and size is not None else 0, native.announced),
-        surplus=frozenset() if gang else native.quorum.surplus,
-        groupless=bool(native.absent),
+        gang=gang,
+        announced=size.tasks if gang and size is not None else 0,
         strict=statements.says(records, names.DAG, "strict"),
         pause=statements.pause(records),
         # Of an app that does not say how many stages there are, one more is expected; the last of m is m of m.
         stage=max(1, len(begun)) if stages is not None else 0,
         stages=(max(stages, len(begun)) if stages else len(begun) + 1) if stages is not None else 0,
-        problems=tuple(dict.fromkeys([*doubts, *more, *absent, *unread, *uncounted])),
+        problems=tuple(dict.fromkeys([*doubts, *more, *unread, *uncounted])),
     )
 
 

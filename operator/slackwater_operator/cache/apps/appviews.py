@@ -11,7 +11,6 @@ from slackwater.pools.appphases import AppPhases
 from slackwater.pools.phases import Window
 from slackwater.roles import Role
 from slackwater_cluster.apps.membership import app_id
-from slackwater_cluster.apps.podgroups import PodGroups
 from slackwater_cluster.apps.resolver import role_of
 from slackwater_cluster.apps.size import StatedSize
 from slackwater_cluster.governance import Governance
@@ -40,7 +39,6 @@ class AppViews(Mapping[str, AppView]):
         in_flight: InFlightPods,
         governing: Governance,
         quarantine: Quarantine,
-        pod_groups: PodGroups,
         *,
         ask_sizes: bool = False,
     ) -> None:
@@ -53,7 +51,6 @@ class AppViews(Mapping[str, AppView]):
         self._in_flight = in_flight
         self._governing = governing
         self._quarantine = quarantine
-        self._pod_groups = pod_groups
 
     def __getitem__(self, app: str) -> AppView:
         return self._views[app]
@@ -125,7 +122,7 @@ class AppViews(Mapping[str, AppView]):
             if not pods:
                 return None
             left = self.histories.of(app_id(*key)).left
-            return app_view(*key, pods, self._in_flight, self._index.table, self._pod_groups, left)
+            return app_view(*key, pods, self._in_flight, self._index.table, left)
         except Exception as problem:
             log.exception("app set aside", namespace=key[0], app=key[1][:253])
             for pod in [pod for uid in self._index.members(key) if (pod := self._index.pod(uid)) is not None][:1]:

@@ -102,8 +102,8 @@ class PodTallies:
     waiting: list[Pod] = field(default_factory=list)
     begun: set[str] = field(default_factory=set)  # stages of which a pod has passed the gate
 
-    def add(self, pod: Pod, role: Role, where: PodState, flight: InFlight | None) -> None:
-        """Count one more pod in a role; one that was withdrawn is none of the app's any more."""
+    def add(self, pod: Pod, where: PodState, flight: InFlight | None) -> None:
+        """Count one more pod; one that was withdrawn is none of the app's any more."""
         if where is PodState.WITHDRAWN:
             return
         self.totals[where] = self.totals.get(where, 0) + 1
@@ -112,7 +112,7 @@ class PodTallies:
         if where in _PASSED:
             self.begun.add(pod.member.stage)
         # Pods that may use different nodes are not equal: one may find no node where the other does.
-        key = (role, pod.member.stage, pod.record.declared, pod.record.constraints)
+        key = (pod.role, pod.member.stage, pod.record.declared, pod.record.constraints)
         self.groups.setdefault(key, GroupTally(*key, pod.record.native)).add(pod, where, flight)
 
     def ordered(self) -> list[GroupTally]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from slackwater.resources import Resources
 from slackwater_cluster import names
-from slackwater_cluster.apps.podgroups import PodGroups
 from slackwater_cluster.frameworks import builtin
 from slackwater_cluster.governance import Governance
 from slackwater_cluster.objects.records import NamespaceRecord, PodRecord
@@ -23,7 +22,7 @@ def seen(*pods: PodRecord) -> AppView:
     for each in pods:
         index.set(each)
     (key,) = index.keys()
-    return app_view(*key, index.app(key), InFlightPods(), builtin(), PodGroups())
+    return app_view(*key, index.app(key), InFlightPods(), builtin())
 
 
 def one(name: str, cpu: float, *, created: float, role: str = "task", **more: object) -> PodRecord:
