@@ -118,7 +118,7 @@ class DriverNodes:
         found: dict[TaskNeed, str] = {}
         for app in self._snapshot.apps:
             queue = self._queues.get(app.queue)
-            if app.started and queue is not None and helped_by_room(app, queue):
+            if app.started and queue is not None and helped_by_room(app, queue, self._snapshot):
                 for need in self._claims(app):
                     found.setdefault(need, app.id)
         return found

@@ -95,7 +95,7 @@ class Nominations:
         failed, clearing = self.cache.nominated_in_vain, self.writes.clearing
         for uid in [uid for uid in failed if uid not in clearing]:
             if self._waits(uid):
-                clearing[uid] = asyncio.create_task(self._cleared(uid))
+                clearing[uid] = asyncio.create_task(self._cleared(uid, failed[uid]))
             elif not self._shown_soon(failed[uid]):
                 del failed[uid]  # it is on its way again, or bound
         if clearing and self.clock() - self._waited >= EVERY:
@@ -104,13 +104,16 @@ class Nominations:
         ended = {uid: clearing.pop(uid) for uid, task in list(clearing.items()) if task.done()}
         await self.writes.unreserve([uid for uid, task in ended.items() if self._given_back(uid, task)])
 
-    async def _cleared(self, uid: str) -> bool:
-        """Whether a pod's nomination is taken back. There may be none: to clear nothing changes nothing."""
+    async def _cleared(self, uid: str, since: float) -> float | None:
+        """When the release failed whose nomination is taken back now; None where it is not.
+
+        There may be no nomination: to clear nothing changes nothing.
+        """
         async with self._hands:
             pod = self.cache.index.pod(uid)
-            return pod is not None and await self.writes.nominate(pod, "")
+            return since if pod is not None and await self.writes.nominate(pod, "") else None
 
-    def _given_back(self, uid: str, clearing: asyncio.Task[bool]) -> bool:
+    def _given_back(self, uid: str, clearing: asyncio.Task[float | None]) -> bool:
         """Whether a pod's room is to be given back, once, after the write that takes its nomination back has ended.
 
         Not before, because a nomination that was written and not confirmed still takes it; or when the watch has shown
@@ -118,7 +121,8 @@ class Nominations:
         """
         failed, pod = self.cache.nominated_in_vain, self.cache.index.pod(uid)
         since = failed.get(uid, math.inf)
-        if not clearing.cancelled() and clearing.result():
+        # A release that failed meanwhile may have nominated it again: that is not taken back yet.
+        if not clearing.cancelled() and clearing.result() == since:
             failed.pop(uid, None)
         elif pod is not None and (pod.nominated or self._shown_soon(since)):
             return False

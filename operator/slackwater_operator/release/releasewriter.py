@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -30,9 +30,6 @@ log = structlog.get_logger(__name__)
 # Seconds for which a question whose answer was given up may still be worked on.
 LATE = 10.0
 PIECE = 1000  # pods in one request to take reservations back: they are taken back under one lock
-# A namespace is slow while its last release took this many seconds to write; all slow ones together have this share of
-# the hands at most, so that releases of others find a free one.
-SLOW, SLOW_SHARE = 2.0, 0.75
 # Pods that nobody lets go now: what is kept for them is kept for nobody.
 WAITING = (PodState.HELD, PodState.BLOCKED, PodState.PARKED, PodState.STRANDED)
 
@@ -49,15 +46,14 @@ class ReleaseWriter:
     grace: DegradedMode
     clock: Callable[[], float]
     last_release: float = 0.0
-    clearing: dict[str, asyncio.Task[bool]] = field(default_factory=dict)  # pods whose nomination is being taken back
+    # Pods whose nomination is being taken back, and of which failed release; see Nominations.
+    clearing: dict[str, asyncio.Task[float | None]] = field(default_factory=dict)
     _under_way: set[asyncio.Task[object]] = field(default_factory=set)
     _doubtful: dict[str, float] = field(default_factory=dict)  # pods that may be reserved for, and asked about until
 
     def __post_init__(self) -> None:
         # Both writes of a pod go back to back, before the next one's: a nominated pod behind its gate takes room.
         self._hands = asyncio.Semaphore(self.settings.in_flight)
-        self._slow: set[str] = set()  # namespaces
-        self._writing = Counter[str]()  # releases that are being written, by namespace
 
     async def hand_over(self, handovers: Sequence[Handover]) -> int:
         """Hand over releases to be written; each is charged before its first write. Returns how many.
@@ -100,7 +96,7 @@ class ReleaseWriter:
         if (clearing := self.clearing.get(pod.uid)) is not None:
             await asyncio.wait([clearing])  # it would take back what is written now
         async with self._hands:
-            written = await self._handled(pod, nominate)
+            written = await self._write_one(pod, nominate)
         if written:
             self.last_release = self.clock()
             self.metrics.released.labels(release.how).inc()
@@ -111,20 +107,6 @@ class ReleaseWriter:
             self.cache.nominated_in_vain[pod.uid] = self.clock()
         else:
             await self.unreserve([pod.uid])
-
-    async def _handled(self, pod: PodRecord, node: str) -> bool:
-        """Write one release, unless slow namespaces have their share of the hands; then it is tried again later."""
-        namespace, began = pod.namespace, self.clock()
-        slow = sum(self._writing[each] for each in self._slow)
-        if namespace in self._slow and slow >= SLOW_SHARE * self.settings.in_flight:
-            self._step_aside(pod)
-            return False
-        self._writing[namespace] += 1
-        try:
-            return await self._write_one(pod, node)
-        finally:
-            self._writing[namespace] -= 1
-            (self._slow.add if self.clock() - began >= SLOW else self._slow.discard)(namespace)
 
     async def _write_one(self, pod: PodRecord, node: str) -> bool:
         began = perf_counter()

@@ -326,9 +326,9 @@ class TestTasksThatRoomDoesNotHelp:
         if cause == "paused":
             return self.sleeper(paused=True)
         if cause == "its gang is incomplete":
-            return self.sleeper(gang=True, announced=9)
+            return replace(self.sleeper(gang=True, announced=9), submitted=-400.0)
         app = self.sleeper()
-        return replace(app, groups=(app.groups[0], replace(app.groups[1], pausing=True)))
+        return replace(app, groups=(app.groups[0], replace(app.groups[1], pausing=True, tried=True)))
 
     @pytest.mark.parametrize("cause", ["paused", "its gang is incomplete", "released in vain"])
     @pytest.mark.parametrize("driver", [4.0, 9.0], ids=["by sum", "by node"])
@@ -338,11 +338,16 @@ class TestTasksThatRoomDoesNotHelp:
         nodes = {"total": [16.0, 16.0], "room": [15.0, 16.0]}
         assert released(decide(on_nodes(self.asleep(cause), new, **nodes))) == ["new/driver/0"]  # type: ignore[arg-type]
 
-    def test_what_waits_for_room_still_keeps_it(self) -> None:
-        """The same tasks without such a cause, where a driver would take the last node of one."""
+    @pytest.mark.parametrize("cause", ["nothing", "its gang is being made", "a write failed"])
+    def test_what_goes_soon_keeps_its_room(self, cause: str) -> None:
+        """A controller takes a moment to make all pods of a gang; a release that was not written is tried again."""
+        gang = {"gang": True, "announced": 5} if cause == "its gang is being made" else {}
+        app = self.sleeper(task=7, **gang)
+        if cause == "a write failed":
+            app = replace(app, groups=(app.groups[0], replace(app.groups[1], pausing=True)))
         new = driver_app("new", 1, driver=9)
-        world = on_nodes(self.sleeper(task=15), new, total=[16.0, 16.0], room=[15.0, 0.0])
-        assert released(decide(world)) == ["sleeper/task/0"]
+        world = on_nodes(app, new, total=[16.0, 16.0, 10.0], room=[15.0, 0.0, 0.0])
+        assert "new/driver/0" not in released(decide(world))
 
     def test_tasks_of_a_paused_queue_keep_no_node_from_another_queue(self) -> None:
         """Their app is not paused, but nothing of it goes either."""

@@ -411,36 +411,3 @@ def test_nominations_that_cannot_be_taken_back_hold_up_no_round(monkeypatch: pyt
             world.cache.nominated_in_vain[uid] = world.now
     asyncio.run(asyncio.wait_for(two_rounds(), 10))
     assert [pod.namespace for pod in world.pods.values() if not pod.gates] == ["team"]
-
-
-def test_releases_that_take_long_to_write_leave_hands_for_those_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each was refused after ten seconds and tried again soon: they had all hands, and others waited for minutes."""
-    world, answers = two_tenants(1000), asyncio.Semaphore(0)
-    loop, write = release_loop(world, in_flight=4), world.write
-
-    async def hanging(method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
-        if f"/namespaces/{BROKEN}/" in path:
-            await answers.acquire()
-            return Answer(403, b'{"message": "denied by a webhook, slowly"}')
-        return await write(method, path, body, content_type=content_type)
-
-    async def turn() -> None:
-        await loop.turn()
-        await asyncio.sleep(0.01)
-
-    async def rounds() -> None:
-        await turn()
-        world.now += 10
-        for _ in range(4):  # four have failed, after ten seconds each; the other four are to be written
-            answers.release()
-        await asyncio.sleep(0.01)
-        arrive(world, 0, 1)
-        await turn()
-        assert [pod.namespace for pod in world.pods.values() if not pod.gates] == ["team"]
-        for _ in range(20):
-            answers.release()
-        await loop.releaser.writes.drain()
-
-    monkeypatch.setattr(world, "write", hanging)
-    arrive(world, 8, 0, apps=8)
-    asyncio.run(asyncio.wait_for(rounds(), 20))

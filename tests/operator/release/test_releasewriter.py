@@ -186,3 +186,36 @@ def test_a_pod_that_cannot_be_resized_is_released_with_the_requests_it_has(
     strike(world, lambda path, _: path.endswith("/resize"), status)
     world.operator().step()
     assert not world.pods[pod.uid].gates
+
+
+def test_a_release_that_fails_while_the_nomination_before_is_taken_back_is_taken_back_too() -> None:
+    """The answer about the first nomination was taken for one about the second, and that one stayed for ever."""
+    world, answered = enforcing(node("a", cpu=4)), asyncio.Event()
+    pod = world.create("task", app="etl")
+    operator, write = world.operator(steer_nodes=0), world.write
+
+    async def struck(method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
+        if body.get("status") == {"nominatedNodeName": None}:
+            await answered.wait()
+        if "spec" in body:
+            return Answer(500, b'{"message": "no"}')
+        return await write(method, path, body, content_type=content_type)
+
+    async def twice() -> None:
+        for _ in range(2):
+            await operator.upkeep.clear()
+            await operator.releaser.round()
+            await asyncio.sleep(0.01)
+            world.now += 3
+        answered.set()
+        await asyncio.sleep(0.01)
+        world.configure("AdmissionQueue", "default", annotations={names.PAUSE: "true"})
+        for _ in range(3):
+            await operator.upkeep.clear()
+            await operator.releaser.round()
+            world.now += 1
+
+    world.write = struck  # type: ignore[method-assign]
+    asyncio.run(asyncio.wait_for(twice(), 20))
+    assert not world.pods[pod.uid].nominated
+    assert pod.uid not in world.entered

@@ -24,7 +24,7 @@ class DriverBudget:
         sizes: Mapping[str, AppSize],
         driver_nodes: DriverNodes,
     ) -> None:
-        self._queue, self._sizes, self._driver_nodes = queue, sizes, driver_nodes
+        self._snapshot, self._queue, self._sizes, self._driver_nodes = snapshot, queue, sizes, driver_nodes
         self._grounds = Grounds(snapshot, queue, running, sizes, driver_nodes)
         self._means: RunningMeans | None = None
 
@@ -93,7 +93,7 @@ class DriverBudget:
             wants = any(len(group.held) > gone.get((app.id, group.key), 0) for group in tasks)
         else:
             wants = app.has_driver and any(group.held or group.charged for group in app.groups)
-        return wants and helped_by_room(app, self._queue) and self._driver_nodes.serves(app)
+        return wants and helped_by_room(app, self._queue, self._snapshot) and self._driver_nodes.serves(app)
 
     def leaves_a_task(self, app: App, largest: Resources) -> bool:
         """Beside all drivers and this one, the largest task of any of their apps, or of this one, still fits."""

@@ -16,10 +16,7 @@ from typing import NamedTuple
 from slackwater.cycle.appstarts.impossible import incomplete
 from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.podline.earlystart import startable
-from slackwater.cycle.snapshot import App, PodGroup, Queue
-
-# What keeps tasks and no room would end: their owner must act, or the scheduler, or the rest of a gang must come.
-BEYOND_ROOM = frozenset({WaitReason.PAUSED, WaitReason.GANG, WaitReason.NOT_BOUND})
+from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 
 
 class Readiness(NamedTuple):
@@ -48,16 +45,22 @@ def lacking_room(app: App, queue: Queue) -> list[PodGroup]:
     return [group for group, ready in told if ready.pods and ready.reason in (None, WaitReason.UNPLACED)]
 
 
-def helped_by_room(app: App, queue: Queue) -> bool:
+def helped_by_room(app: App, queue: Queue, snapshot: Snapshot) -> bool:
     """Whether room could let a task of a started app go, at the latest once what is before it has gone or ended.
 
-    For tasks that nothing but room keeps, and for those to come, drivers leave some; for others it would lie idle.
+    Drivers leave room for such tasks, and for those to come. It would lie idle for an app that is paused, for one whose
+    tasks the scheduler refused although there was room, and for a gang whose missing pods have not come in patience.
     """
     if _closed(app, queue) is not None:
         return False
-    told = zip(app.groups, readiness(app, queue), strict=True)
-    reasons = [ready.reason for group, ready in told if group.held and not group.driver]
-    return not reasons or any(reason not in BEYOND_ROOM for reason in reasons)
+    reasons = {
+        ready.reason
+        for group, ready in zip(app.groups, readiness(app, queue), strict=True)
+        if group.held and not group.driver
+    }
+    if reasons == {WaitReason.NOT_BOUND}:
+        return not any(group.tried for group in app.groups)
+    return reasons != {WaitReason.GANG} or not 0 < snapshot.patience <= snapshot.now - app.waits_since
 
 
 def led_by_driver(app: App) -> bool:
