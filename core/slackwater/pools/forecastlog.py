@@ -71,8 +71,9 @@ class ForecastLog:
     def wait(self, app: str, queue: str, size: str, position: int, releases: float | None, now: float) -> None:
         """An app waits at this place of its line; `releases` is when enough slots come free, where that is known.
 
-        The first forecast counts: it is what people plan by.
+        The first forecast counts: it is what people plan by. One that ran before under its name has not started again.
         """
+        self._started.discard(app)
         known = self._waiting.get(app)
         if known is None:
             self.moved[queue] = now

@@ -174,3 +174,15 @@ def test_coverage_of_nothing_is_nothing() -> None:
     assert coverage([Judged(0.0, "not known", 5.0)]).unknown == 1
     assert coverage([]).known == 0
     assert all(math.isnan(value) for value in astuple(coverage([]))[2:])
+
+
+def test_an_app_that_runs_again_under_its_name_is_judged_again() -> None:
+    """A job of every night whose pods are kept: from the third night on it had waited since the first."""
+    log = ForecastLog()
+    for night in range(3):
+        begins = 86_400.0 * night
+        log.wait("report", "default", "", 1, None, begins)
+        log.start("report", "default", begins + 60)
+        log.keep(["report"])
+    assert [each.wait for each in log.judged] == [60.0] * 3
+    assert len(log.starts["default"]) == 3

@@ -23,8 +23,8 @@ import numpy as np
 
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.podline.earlystart import at_once
-from slackwater.cycle.snapshot import App, PodGroup, Snapshot
-from slackwater.resources import places
+from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
+from slackwater.resources import Resources, places
 
 if TYPE_CHECKING:
     from slackwater.nodetable import NodeTable
@@ -54,6 +54,17 @@ class EmptyNodes:
         self._to_hold = self._to_rule_out = PODS
         self._held: dict[tuple[object, ...], bool] = {}
         self._short: dict[Wanted, GangShortage | None] = {}
+
+    def capacity(self, queue: Queue) -> Resources:
+        """Σ allocatable of the nodes that a queue selects, open or not; its capacity, where that is all that is known.
+
+        A node that is cordoned may come back, and what others hold on it ends.
+        """
+        table = self._snapshot.nodes
+        if table is None or queue.shares is None:
+            return queue.capacity
+        total = table.total if queue.nodes is None else table.total[queue.nodes]
+        return Resources.from_vector(table.kinds, total.sum(axis=0).tolist()).at_least(queue.capacity)
 
     def could_hold(self, gang: App) -> bool:
         """Whether a way was found to place all held pods of a gang at once; no is no proof."""

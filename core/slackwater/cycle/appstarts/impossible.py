@@ -94,7 +94,7 @@ class PossibleApps:
         lacking = [self._beyond(asked) for asked in pieces]
         if not lacking or not all(lacking):
             return None
-        asked, kind, most = pieces[0], lacking[0], self._queue.most(self._queue.capacity)
+        asked, kind, most = pieces[0], lacking[0], self._most
         numbers = {"ask": asked[kind], "kind": kind, "queue": self._queue.name, "limit": most[kind]}
         numbers["remedy"] = enlarged(self._queue.maximum)
         return Verdict(app.id, WaitReason.INFEASIBLE, numbers, position)
@@ -102,8 +102,12 @@ class PossibleApps:
     def _beyond(self, asked: Resources) -> str:
         """A kind of which more is asked for than there may ever be; nobody knows of those a maximum does not name."""
         unbounded = set(asked) - set(self._queue.maximum or asked) if self._queue.grows else set[str]()
-        lacking = asked.lacking(self._queue.most(self._queue.capacity))
-        return next((kind for kind in lacking if kind not in unbounded), "")
+        return next((kind for kind in asked.lacking(self._most) if kind not in unbounded), "")
+
+    @property
+    def _most(self) -> Resources:
+        """The most that there may ever be."""
+        return self._queue.most(self._empty.capacity(self._queue))
 
 
 def incomplete(app: App, position: int = 0) -> Verdict | None:

@@ -15,7 +15,9 @@ from slackwater.cycle.audit.claims import Claim, holds
 from slackwater.cycle.cycle import decide
 from slackwater.cycle.snapshot import App, Queue, Snapshot
 from slackwater.nodetable import NodeTable
+from slackwater.pools.pools import Category
 from slackwater.roles import Role
+from support.builders.nodes import node_table
 from support.builders.snapshots import cpu, group, pool, released, running_app, task_app
 
 NOW = 400.0  # patience is 300
@@ -146,3 +148,19 @@ def test_a_paused_app_of_higher_priority_costs_no_pass(monkeypatch: pytest.Monke
     """Nothing of it may go, whatever room there is."""
     paused = task_app("urgent", 399.0, priority=1000, paused=True)
     assert passes(without_help(3, paused), monkeypatch) == passes(without_help(3), monkeypatch)
+
+
+def test_who_starts_into_room_that_is_left_before_some_is_kept_is_released_once() -> None:
+    """It went once more with all others, with the same pods: twice the room, and places of the window, were taken."""
+    large = {"category": Category.LARGE, "priority": 100}
+    groups = (group("run", size=12, running=1), group("run", size=16, blocked=2, stage="late"))
+    run = App("run", "team", 100.0, groups, started=True, demand=31.0, **large)  # type: ignore[arg-type]
+    urgent = task_app("urgent", 390.0, held=4, demand=40.0, **large)
+    overdue = App(
+        "overdue", "team", 0.0, (group("overdue", size=16, held=1, constraints="n0"),), category=Category.LARGE
+    )
+    table = node_table([[4.0], [16.0]], total=[[16.0], [16.0]], kinds=("cpu",))
+    on = Queue("default", cpu(32), free=cpu(20), total=cpu(32), pool="default")
+    reach = {"n0": np.array([True, False])}
+    world = Snapshot(NOW, (on,), (run, urgent, overdue), (pool(32.0),), nodes=table, reach=reach)
+    assert released(decide(world)) == [f"urgent/task/{number}" for number in range(4)]

@@ -14,12 +14,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from slackwater.admission.capacity import NodeShares
 from slackwater.cycle.appstarts import emptynodes
 from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.audit.claims import Claim, holds
 from slackwater.cycle.cycle import Round, decide
 from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.snapshot import App, Snapshot
+from slackwater.cycle.snapshot import App, Queue, Snapshot
 from slackwater.resources import Resources
 from slackwater.roles import Role
 from support.builders.nodes import node_table, some_way
@@ -237,3 +238,15 @@ def test_kinds_that_no_node_has_are_no_riddle() -> None:
     grows = replace(seen.queues[0], maximum=Resources(cpu=80.0, gpu=8.0), growth=0)
     assert not decide(replace(seen, queues=(grows,))).verdicts["gang"].refused
     assert not keeps_room(replace(seen, queues=(grows,)))
+
+
+@pytest.mark.parametrize("closed", [(), (1,)], ids=["held by another queue", "a node is cordoned"])
+def test_a_gang_is_not_refused_for_what_others_hold_or_a_node_that_may_come_back(closed: tuple[int, ...]) -> None:
+    """Two nodes of 8 hold two pods of 8 as soon as the others end, or the node is open again."""
+    shares = NodeShares(("cpu",), np.array([[8.0], [0.0 if closed else 6.0]]))
+    on = Queue("default", shares.capacity(), free=shares.capacity(), total=cpu(16), shares=shares)
+    nodes = node_table([[8.0], [6.0]], total=[[8.0], [8.0]], kinds=("cpu",), closed=closed)
+    decided = decide(snapshot(gang_of(((2, 8.0),)), on=on, nodes=nodes))
+    assert not decided.verdicts["gang"].refused
+    large = decide(snapshot(gang_of(((3, 8.0),)), on=on, nodes=nodes))
+    assert large.verdicts["gang"].refused
