@@ -23,6 +23,7 @@ import numpy as np
 
 from slackwater.cycle.appsize import AppSizes, TaskNeed, one_of
 from slackwater.cycle.feasibility import reachable
+from slackwater.cycle.podline.earlystart import at_once
 from slackwater.cycle.podline.readiness import helped_by_room
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.resources import NOTHING, Resources, places, total
@@ -187,11 +188,11 @@ class DriverNodes:
     def _claims(self, app: App) -> list[TaskNeed]:
         """What drivers must leave room for: not for stages whose turn never comes, as one before them has no place.
 
-        Nor for a gang that is larger than all that drivers leave: no driver that is kept out would help it.
+        Nor for a gang of which more is held, to go at once, than drivers leave: none that is kept out would help it.
         """
         needs, queue = self.kinds(app), self._queues.get(app.queue)
         left = self.left_on(None if queue is None else queue.nodes) if app.gang else None
-        if left is not None and not total(need.request * need.together for need in needs).fits(left):
+        if left is not None and not total(group.request * len(group.held) for group in at_once(app)).fits(left):
             return []
         stuck = any(not need.later and not self._served(need) for need in needs)
         return [need for need in needs if not (stuck and need.later)]

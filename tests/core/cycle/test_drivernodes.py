@@ -362,3 +362,14 @@ class TestTasksThatRoomDoesNotHelp:
         gang = App("gang", "team", 0.0, groups, started=True, gang=True)
         world = on_nodes(gang, driver_app("new", 1, driver=2, task=0.5), total=[8.0])
         assert released(decide(world)) == ["new/driver/0"]
+
+    def test_a_started_gang_whose_stages_fit_one_by_one_keeps_the_nodes_of_the_next(self) -> None:
+        """All stages together are more than the nodes have, but they do not run together."""
+        groups = (
+            group("gang", size=2, running=6, stage="first"),
+            group("gang", size=10, held=1, stage="last", level=1, waiting=True),
+        )
+        gang = App("gang", "team", 0.0, groups, started=True, gang=True, strict=True)
+        drivers = [driver_app(name, 1, driver=4, task=0.5) for name in ("one", "two")]
+        world = on_nodes(gang, *drivers, total=[10.0, 10.0], room=[4.0, 4.0])
+        assert len(released(decide(world))) == 1
