@@ -1,7 +1,8 @@
 """Questions to the API server of which many may be due at once: who is asked about next, and again when.
 
 Few are under way at the same time, and each answer is used as it comes: nobody waits for the answer of another.
-Namespaces take turns, what was never asked goes before what nobody answered, and that is asked after growing pauses.
+Namespaces take turns; of one namespace, what was never asked goes before what nobody answered, and that is asked after
+growing pauses.
 """
 
 from __future__ import annotations
@@ -92,15 +93,15 @@ class Questions(Generic[Asked]):
         now, busy = self.clock(), {about for about, _ in under_way}
         ready = [each for each in wanted if each[0] not in self._paused]
         again = [each for each in wanted if (pause := self._paused.get(each[0])) is not None and pause.until <= now]
-        ordered = (*fair((*under_way, *ready)), *fair((*under_way, *again)))
-        return [each for each in ordered if each[0] not in busy][:AT_ONCE]
+        return [each for each in fair((*under_way, *ready, *again)) if each[0] not in busy][:AT_ONCE]
 
     def _next(self, line: deque[tuple[Asked, str]], under_way: Iterable[tuple[Asked, str]]) -> tuple[Asked, str] | None:
         """The first in line; what nobody answered before waits while enough of its kind is under way."""
-        if not line:
-            return None
         full = sum(about in self._paused for about, _ in under_way) >= REPEATED
-        return None if full and line[0][0] in self._paused else line.popleft()
+        found = next((each for each in line if not (full and each[0] in self._paused)), None)
+        if found is not None:
+            line.remove(found)
+        return found
 
     async def _ask(self, about: Asked, ask: Callable[[Asked], Awaitable[bool]]) -> None:
         if await ask(about):

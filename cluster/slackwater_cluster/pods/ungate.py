@@ -45,9 +45,9 @@ class Ungater:
     _writes: dict[str, asyncio.Task[None]] = field(default_factory=dict)  # under way, by the pod's uid
 
     async def turns(
-        self, again: int, *, seen: Callable[[UnboundPod], None] = lambda _: None, seconds: float | None = None
+        self, *, seen: Callable[[UnboundPod], None] = lambda _: None, seconds: float | None = None
     ) -> list[UnboundPod]:
-        """List the held pods in the order of their turns: those not tried yet, then at most `again` of the others.
+        """List the held pods in the order of their turns: those not tried yet, then the others.
 
         Never more than twice `KEPT` are held in memory, however many there are. `seen` is told of every unbound pod;
         `seconds` are for each page.
@@ -59,9 +59,7 @@ class Ungater:
             found += [pod for pod in page if pod.held and pod.uid not in self._writes]
             if len(found) > 2 * KEPT:
                 found = nsmallest(KEPT, found, key=self._turn)
-        found = nsmallest(KEPT, found, key=self._turn)
-        new = sum(not self.tried(pod) for pod in found)
-        return found[: new + again]
+        return nsmallest(KEPT, found, key=self._turn)
 
     def tried(self, pod: UnboundPod) -> bool:
         """Whether it had its turn already."""

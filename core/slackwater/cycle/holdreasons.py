@@ -159,14 +159,14 @@ def _crowded(app: App, lane: Lane, row: int, window: ReleaseWindow) -> Verdict:
         return closed
     # The window only shrinks in a round: a gang that it would still take was tried, and the nodes did not take it.
     group = line.rows[row].group
-    if app.gang and window.kept_for(app, group) is None and window.takes_gang(app, line.gang_pods(app.id)):
+    if app.gang and window.kept_for(app) is None and window.takes_gang(app, line.gang_pods(app.id)):
         return Verdict(app.id, WaitReason.SCATTERED, {"queue": queue, "count": app.held_pods})
     return _window_full(app, group, line, window)
 
 
 def _window_full(app: App, group: PodGroup, line: ReleaseQueue, window: ReleaseWindow) -> Verdict:
     """It might go, but for the pods that are on their way, or a gang that is to be next."""
-    first = window.kept_for(app, group)
+    first = window.kept_for(app)
     if first is not None and first.id != app.id and window.places(app, group) > 0:
         return Verdict(app.id, WaitReason.BEHIND, {"ahead": first.id, "why": PLACES})
     numbers = {"flight": window.flight, "window": window.size}

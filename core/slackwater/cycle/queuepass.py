@@ -239,7 +239,7 @@ def _release_next(each: Lane, line: ReleaseQueue, window: ReleaseWindow, least: 
 
 def _release_gang(each: Lane, line: ReleaseQueue, app: App, window: ReleaseWindow) -> None:
     """Release a gang whole. If places of the window are all that it lacks, they are kept for it as they come free."""
-    if window.kept_for(app, app.groups[0]) is not None:
+    if window.kept_for(app) is not None:
         return
     if window.takes_gang(app, line.gang_pods(app.id)):
         for pick in line.gang(app.id):

@@ -43,7 +43,7 @@ class Trials:
     def traces(self, shown: Outcome | None = None) -> list[str]:
         """What can be played beside the play on show."""
         found = (
-            sorted(path.name for path in self._folder.iterdir() if path.name.endswith(tuple(OURS)))
+            sorted(path.name for path in self._folder.glob("*") if path.name.endswith(tuple(OURS)))
             if self._folder
             else []
         )

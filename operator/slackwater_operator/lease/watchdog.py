@@ -177,12 +177,13 @@ class Watchdog:
         """Begin to lift our gate from the held pods whose turn it is, as many as the rate allows until the next look.
 
         They are begun evenly, and a look waits for none of them: a write that takes long holds up neither the others
-        nor the next look at the Lease.
+        nor the next look at the Lease. Pods are listed again when all of a list had their turn: while nobody leads none
+        is held anew.
         """
         self._done, tried = 0, 0
         most = max(1, round(self.settings.rate * self.settings.period))
-        if not self._next or self._ungater.tried(self._next[0]):
-            self._next = deque(await self._ungater.turns(most, seconds=SECONDS))
+        if not self._next:
+            self._next = deque(await self._ungater.turns(seconds=SECONDS))
         most = min(len(self._next), most)
         for number in range(most):
             if self._ungater.ready(self._next[0]):

@@ -49,6 +49,7 @@ class ReleaseWriter:
     # Pods whose nomination is being taken back, and of which failed release; see Nominations.
     clearing: dict[str, asyncio.Task[float | None]] = field(default_factory=dict)
     _under_way: set[asyncio.Task[object]] = field(default_factory=set)
+    _behind: int = 0  # those among them that wait for a nomination to be taken back: no backlog
     _doubtful: dict[str, float] = field(default_factory=dict)  # pods that may be reserved for, and asked about until
 
     def __post_init__(self) -> None:
@@ -66,7 +67,7 @@ class ReleaseWriter:
             self.cache.begin(each.pod.uid, now, each.node, growth=each.how == GROWN)
         for each in handovers:
             self.start(self._carry(each))
-        while len(self._under_way) > 2 * self.settings.in_flight:
+        while len(self._under_way) - self._behind > 2 * self.settings.in_flight:
             await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
         return len(handovers)
 
@@ -94,7 +95,7 @@ class ReleaseWriter:
         """Write one release; one that could not be written is taken back."""
         pod, nominate = release.pod, release.node if release.nominates else ""
         if (clearing := self.clearing.get(pod.uid)) is not None:
-            await asyncio.wait([clearing])  # it would take back what is written now
+            await self._after(clearing)  # it would take back what is written now
         async with self._hands:
             written = await self._write_one(pod, nominate)
         if written:
@@ -107,6 +108,13 @@ class ReleaseWriter:
             self.cache.nominated_in_vain[pod.uid] = self.clock()
         else:
             await self.unreserve([pod.uid])
+
+    async def _after(self, clearing: asyncio.Task[float | None]) -> None:
+        self._behind += 1
+        try:
+            await asyncio.wait([clearing])
+        finally:
+            self._behind -= 1
 
     async def _write_one(self, pod: PodRecord, node: str) -> bool:
         began = perf_counter()

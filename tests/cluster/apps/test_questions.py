@@ -89,11 +89,30 @@ def test_what_nobody_answered_comes_after_what_was_never_asked() -> None:
             await asker.answer(name, False)
         await run
         asker.now, asker.begun = 100.0, []
-        asker.wanted += names(2, "b")
+        asker.wanted += [("new-0", "a"), ("new-1", "a")]
         run = asker.start()
         await settle()
-        assert asker.begun[:2] == ["b-0", "b-1"]
+        assert asker.begun[:2] == ["new-0", "new-1"]
         assert len(asker.begun) == 2 + REPEATED
+        run.cancel()
+
+    asyncio.run(play())
+
+
+def test_what_nobody_answered_does_not_wait_for_all_that_another_namespace_never_asked() -> None:
+    """That may be a thousand questions of which none is answered."""
+
+    async def play() -> None:
+        asker = Asker(("a-0", "a"))
+        run = asker.start()
+        await settle()
+        await asker.answer("a-0", False)
+        await run
+        asker.now, asker.begun = 100.0, []
+        asker.wanted += names(100, "b")
+        run = asker.start()
+        await settle()
+        assert "a-0" in asker.begun
         run.cancel()
 
     asyncio.run(play())

@@ -325,12 +325,9 @@ class TestTasksThatRoomDoesNotHelp:
         """… and room is not what they wait for."""
         if cause == "paused":
             return self.sleeper(paused=True)
-        if cause == "its gang is incomplete":
-            return replace(self.sleeper(gang=True, announced=9), submitted=-400.0)
-        app = self.sleeper()
-        return replace(app, groups=(app.groups[0], replace(app.groups[1], pausing=True, tried=True)))
+        return replace(self.sleeper(gang=True, announced=9), submitted=-400.0)
 
-    @pytest.mark.parametrize("cause", ["paused", "its gang is incomplete", "released in vain"])
+    @pytest.mark.parametrize("cause", ["paused", "its gang is incomplete"])
     @pytest.mark.parametrize("driver", [4.0, 9.0], ids=["by sum", "by node"])
     def test_a_driver_of_another_app_starts(self, cause: str, driver: float) -> None:
         """With 31 of 32 cores idle nobody started for as long as the tasks of one app were paused."""
@@ -338,13 +335,13 @@ class TestTasksThatRoomDoesNotHelp:
         nodes = {"total": [16.0, 16.0], "room": [15.0, 16.0]}
         assert released(decide(on_nodes(self.asleep(cause), new, **nodes))) == ["new/driver/0"]  # type: ignore[arg-type]
 
-    @pytest.mark.parametrize("cause", ["nothing", "its gang is being made", "a write failed"])
+    @pytest.mark.parametrize("cause", ["nothing", "its gang is being made", "a release came to nothing"])
     def test_what_goes_soon_keeps_its_room(self, cause: str) -> None:
-        """A controller takes a moment to make all pods of a gang; a release that was not written is tried again."""
+        """A controller takes a moment to make all pods of a gang; what came to nothing is tried again."""
         gang = {"gang": True, "announced": 5} if cause == "its gang is being made" else {}
         app = self.sleeper(task=7, **gang)
-        if cause == "a write failed":
-            app = replace(app, groups=(app.groups[0], replace(app.groups[1], pausing=True)))
+        if cause == "a release came to nothing":
+            app = replace(app, groups=(app.groups[0], replace(app.groups[1], pausing=True, tried=True)))
         new = driver_app("new", 1, driver=9)
         world = on_nodes(app, new, total=[16.0, 16.0, 10.0], room=[15.0, 0.0, 0.0])
         assert "new/driver/0" not in released(decide(world))

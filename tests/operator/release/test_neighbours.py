@@ -188,10 +188,10 @@ def crowd(role: str = "task", gang: int = 1) -> tuple[TwoTenants, Operator]:
     return world, operator
 
 
-@pytest.mark.parametrize(("role", "gang"), [("task", 1), ("driver", 1), ("task", 3), ("task", 6)])
-def test_many_apps_that_never_run_leave_others_half_of_the_window(role: str, gang: int) -> None:
+@pytest.mark.parametrize("role", ["task", "driver"])
+def test_many_apps_that_never_run_leave_others_half_of_the_window(role: str) -> None:
     """They are tried again and again, and others go at once."""
-    assert longest_wait(*crowd(role, gang), 90) <= 2
+    assert longest_wait(*crowd(role), 90) <= 2
 
 
 @pytest.mark.parametrize("members", [1, 6])

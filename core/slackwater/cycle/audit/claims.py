@@ -164,7 +164,7 @@ class _Holds:
             found = Claim.NO_ROOM, "", f"no node has room for {describe(group.request)}"
         elif self.window.places(app, group) <= 0 or (app.gang and self.window.flight):
             found = Claim.WINDOW, "", f"pods on their way: {self.window.flight}"
-        elif (other := self._next_gang(app, group)) is not None:
+        elif (other := self._next_gang(app)) is not None:
             found = Claim.WINDOW, other.id, "places are kept for it as pods come to their nodes"
         elif (other := self._assembled_for(app)) is not None:
             found = Claim.ASSEMBLY, other.id, "room is kept for it until its deadline"
@@ -207,12 +207,12 @@ class _Holds:
             return together.fits(self.queue.free) and self.rooms.holds_all(wanted)
         return self.rooms.fits(shape) and group.request.fits(self.queue.free)
 
-    def _next_gang(self, app: App, group: PodGroup) -> App | None:
-        """A gang of any queue that has room and more pods than the window has places: it keeps these from the group."""
+    def _next_gang(self, app: App) -> App | None:
+        """A gang of any queue that has room and more pods than the window has places: it keeps these from the app."""
         queues = {queue.name: queue for queue in self.snapshot.queues}
         for each in self.snapshot.apps:
             queue = queues.get(each.queue)
-            if queue is None or not each.gang or each.id == app.id or not self.window.keeps(each, app, group):
+            if queue is None or not each.gang or each.id == app.id or app.priority > each.priority:
                 continue
             wanted = self._wanted(queue, each)
             lacks = sum(count for _, count in wanted) > self.window.places(each, each.groups[0])

@@ -48,8 +48,8 @@ def lacking_room(app: App, queue: Queue) -> list[PodGroup]:
 def helped_by_room(app: App, queue: Queue, snapshot: Snapshot) -> bool:
     """Whether room could let a task of a started app go, at the latest once what is before it has gone or ended.
 
-    Drivers leave room for such tasks, and for those to come. It would lie idle for an app that is paused, for one whose
-    tasks the scheduler refused although there was room, and for a gang whose missing pods have not come in patience.
+    Drivers leave room for such tasks, and for those to come. It would lie idle for an app that is paused, and for a
+    gang whose missing pods have not come in patience.
     """
     if _closed(app, queue) is not None:
         return False
@@ -58,8 +58,6 @@ def helped_by_room(app: App, queue: Queue, snapshot: Snapshot) -> bool:
         for group, ready in zip(app.groups, readiness(app, queue), strict=True)
         if group.held and not group.driver
     }
-    if reasons == {WaitReason.NOT_BOUND}:
-        return not any(group.tried for group in app.groups)
     return reasons != {WaitReason.GANG} or not 0 < snapshot.patience <= snapshot.now - app.waits_since
 
 

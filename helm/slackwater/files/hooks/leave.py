@@ -19,7 +19,7 @@ from slackwater_cluster import names
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.pods.unbound import UnboundPod
-from slackwater_cluster.pods.ungate import IN_FLIGHT, WORKERS, Ungater
+from slackwater_cluster.pods.ungate import IN_FLIGHT, Ungater
 
 OPERATOR = "/apis/apps/v1/namespaces/{namespace}/deployments/slackwater-operator"
 # Annotations of those who run this Job only before they delete the release: helm writes the first, Argo CD the second.
@@ -128,7 +128,7 @@ async def _delete(session: Session, path: str) -> None:
 async def _look(ungater: Ungater, until: float) -> Look:
     """Lift the gates of all unbound pods, those that could not be lifted before last; begin none after `until`."""
     look, loop = Look(), asyncio.get_running_loop()
-    for pod in await ungater.turns(WORKERS // 2, seen=look.see):
+    for pod in await ungater.turns(seen=look.see):
         await ungater.until_ready(pod)
         if loop.time() > until:
             break

@@ -123,36 +123,11 @@ class TestGangs:
         gone = going(gang, *retries(5), task_app("new"), window=20, free=700)
         assert gone.total() == 6
 
-    @pytest.mark.parametrize("size", [12, 30], ids=["larger than half of the window", "larger than the window"])
-    def test_a_large_one_goes_as_soon_as_one_retry_of_each_namespace_is_on_its_way_at_most(self, size: int) -> None:
-        """Until then retries take no place that comes free, and others go on."""
-        gang = tried(task_app("gang", held=size, gang=True))
-        line = [*retries(30), *retries(30, "other"), task_app("new", 10.0, held=50)]
-        waits = going(on_their_way("w", 4), on_their_way("f", 7, again=False), gang, *line, window=20)
-        assert waits == Counter({"new": 8, "other000": 1})
-        one_each = [on_their_way(name, 1, name) for name in ("x", "y")]
-        assert going(on_their_way("f", 15, again=False), *one_each, gang, *line, window=20)["gang"] == size
-
-    def test_one_that_fits_half_of_the_window_waits_for_retries_alone(self) -> None:
-        """However many others are on their way, as long as one more of them might go."""
-        gang = tried(task_app("gang", held=6, gang=True))
-        others = on_their_way("f", 15, again=False)
-        assert going(others, gang, window=15)["gang"] == 0
-        others = on_their_way("f", 12, again=False)
-        assert going(others, on_their_way("w", 5), gang, window=20)["gang"] == 6
-        assert going(others, on_their_way("w", 6), gang, window=20)["gang"] == 0
-
-    def test_one_of_higher_priority_does_not_wait_for_retries_of_lower_ones(self) -> None:
-        """These fill the window, and pods that are no retries go on."""
-        gang = tried(task_app("gang", held=8, gang=True, priority=5))
-        crowd, new = on_their_way("w", 20), task_app("new", held=50)
-        assert going(crowd, gang, new, window=20) == Counter({"gang": 8, "new": 10})
-
-    def test_one_that_waits_for_places_keeps_none_from_others(self) -> None:
-        """Broken gangs that are tried again and again would keep them for as long."""
+    def test_one_that_was_tried_before_stands_like_any_other(self) -> None:
+        """It keeps the places that it lacks, and does not wait for pods that are tried again."""
         gang = tried(task_app("gang", held=8, gang=True))
-        gone = going(on_their_way("w", 20), gang, task_app("new", 10.0, held=50), window=20)
-        assert gone == Counter({"new": 10})
+        assert going(on_their_way("w", 20), gang, window=20) == Counter({"gang": 8})
+        assert not going(on_their_way("f", 15, again=False), gang, task_app("new", 10.0, held=9), window=20)
 
     def test_one_of_others_keeps_places_from_all_of_its_priority(self) -> None:
         """It would wait for ever otherwise."""
@@ -169,19 +144,6 @@ class TestWords:
         verdicts = decide(replace(found, window=20)).verdicts
         full = "released and not bound yet are 30 pods; the window allows 20"
         assert {verdicts[app].sentence for app in ("broken000", "broken001", "z")} == {full}
-
-    def test_a_retry_behind_a_gang_of_retries_is_told_so(self) -> None:
-        """The gang is told of its size."""
-        gang = tried(task_app("gang", held=8, gang=True))
-        found = snapshot(on_their_way("w", 15), gang, *retries(1), on=ROOMY, window=20)
-        verdicts = decide(found).verdicts
-        assert verdicts["gang"].sentence == (
-            "released and not bound yet are 15 pods, and the window allows 20: a gang starts with all of its 8 pods or "
-            "none"
-        )
-        assert verdicts["broken000"].sentence == (
-            "waits behind gang, which waits for the window of released pods to have places for all of it"
-        )
 
     def test_a_recorded_round_is_decided_again_alike(self) -> None:
         """What was tried is recorded."""
