@@ -319,7 +319,7 @@ class TestTasksThatRoomDoesNotHelp:
 
     def sleeper(self, task: float = 7.0, **more: object) -> App:
         """A driver of 1 core runs; four tasks are held."""
-        return led("sleeper", driver=1, task=task, held=4, **more)
+        return led("sleeper", driver=1, task=task, held=4, **more)  # type: ignore[arg-type]
 
     def asleep(self, cause: str) -> App:
         """… and room is not what they wait for."""
@@ -333,7 +333,7 @@ class TestTasksThatRoomDoesNotHelp:
         """With 31 of 32 cores idle nobody started for as long as the tasks of one app were paused."""
         new = driver_app("new", 1, driver=driver)
         nodes = {"total": [16.0, 16.0], "room": [15.0, 16.0]}
-        assert released(decide(on_nodes(self.asleep(cause), new, **nodes))) == ["new/driver/0"]  # type: ignore[arg-type]
+        assert released(decide(on_nodes(self.asleep(cause), new, **nodes))) == ["new/driver/0"]
 
     @pytest.mark.parametrize("cause", ["nothing", "its gang is being made", "a release came to nothing"])
     def test_what_goes_soon_keeps_its_room(self, cause: str) -> None:

@@ -164,8 +164,14 @@ def test_a_parking_of_which_half_was_written_leaves_no_nomination() -> None:
     operator = world.operator(steer_nodes=0)
     operator.step()
     assert world.pods[pod.uid].nominated == "a"
-    first = [True]
-    strike(world, lambda _, body: body.get("status") == {"nominatedNodeName": None} and first and first.pop())
+    struck = list[str]()
+
+    def first_clearing(path: str, body: Any) -> bool:
+        clears = body.get("status") == {"nominatedNodeName": None}
+        struck.extend([path] * clears)
+        return clears and len(struck) == 1
+
+    strike(world, first_clearing)
     while not world.pods[pod.uid].parked:  # nobody binds it
         operator.step()
     assert world.pods[pod.uid].nominated == "a"

@@ -13,6 +13,7 @@ from slackwater.cycle import queuepass
 from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.audit.claims import Claim, holds
 from slackwater.cycle.cycle import decide
+from slackwater.cycle.podline.releasewindow import ReleaseWindow
 from slackwater.cycle.snapshot import App, Queue, Snapshot
 from slackwater.nodetable import NodeTable
 from slackwater.pools.pools import Category
@@ -118,7 +119,7 @@ def passes(at: Snapshot, monkeypatch: pytest.MonkeyPatch) -> int:
     """How often a round goes over all lines."""
     real, seen = queuepass._pass, list[int | None]()
 
-    def counted(lanes: Sequence[queuepass.Lane], window: queuepass.ReleaseWindow, least: int | None = None) -> None:
+    def counted(lanes: Sequence[queuepass.Lane], window: ReleaseWindow, least: int | None = None) -> None:
         seen.append(least)
         real(lanes, window, least)
 
@@ -152,10 +153,9 @@ def test_a_paused_app_of_higher_priority_costs_no_pass(monkeypatch: pytest.Monke
 
 def test_who_starts_into_room_that_is_left_before_some_is_kept_is_released_once() -> None:
     """It went once more with all others, with the same pods: twice the room, and places of the window, were taken."""
-    large = {"category": Category.LARGE, "priority": 100}
     groups = (group("run", size=12, running=1), group("run", size=16, blocked=2, stage="late"))
-    run = App("run", "team", 100.0, groups, started=True, demand=31.0, **large)  # type: ignore[arg-type]
-    urgent = task_app("urgent", 390.0, held=4, demand=40.0, **large)
+    run = App("run", "team", 100.0, groups, started=True, demand=31.0, category=Category.LARGE, priority=100)
+    urgent = task_app("urgent", 390.0, held=4, demand=40.0, category=Category.LARGE, priority=100)
     overdue = App(
         "overdue", "team", 0.0, (group("overdue", size=16, held=1, constraints="n0"),), category=Category.LARGE
     )
