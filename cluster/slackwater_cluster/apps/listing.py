@@ -25,7 +25,7 @@ from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.api.session import Answer
 from slackwater_cluster.apps.membership import PodIndex
 from slackwater_cluster.apps.ownerlookup import OwnerReader, Parents
-from slackwater_cluster.apps.questions import AT_ONCE, fair
+from slackwater_cluster.apps.questions import fair
 from slackwater_cluster.apps.resolver import Member, own_name
 from slackwater_cluster.frameworks import ExtendedTable
 from slackwater_cluster.governance import Governance
@@ -39,6 +39,7 @@ Body = dict[str, Any]
 UNBOUND, BOUND = {"fieldSelector": "spec.nodeName="}, {"fieldSelector": "spec.nodeName!="}
 # Owners that one page may look up; pods of the others count as those of their nearest owner.
 MOST_OWNERS = 500
+AT_ONCE = 50  # … of which so many are asked about before it is seen what is still unknown
 
 
 @dataclass(frozen=True, slots=True)

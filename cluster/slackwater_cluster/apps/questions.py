@@ -18,7 +18,7 @@ Asked = TypeVar("Asked", bound=Hashable)  # what a question is about
 Each = TypeVar("Each")
 
 # Questions that are put in line in one go, and those under way at the same time.
-AT_ONCE = 50
+IN_LINE = 1000
 TOGETHER = 8
 # … of which so many, at most, are about what nobody answered before: these may hang again.
 REPEATED = TOGETHER // 2
@@ -93,7 +93,7 @@ class Questions(Generic[Asked]):
         now, busy = self.clock(), {about for about, _ in under_way}
         ready = [each for each in wanted if each[0] not in self._paused]
         again = [each for each in wanted if (pause := self._paused.get(each[0])) is not None and pause.until <= now]
-        return [each for each in fair((*under_way, *ready, *again)) if each[0] not in busy][:AT_ONCE]
+        return [each for each in fair((*under_way, *ready, *again)) if each[0] not in busy][:IN_LINE]
 
     def _next(self, line: deque[tuple[Asked, str]], under_way: Iterable[tuple[Asked, str]]) -> tuple[Asked, str] | None:
         """The first in line; what nobody answered before waits while enough of its kind is under way."""

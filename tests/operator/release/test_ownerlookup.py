@@ -6,7 +6,7 @@ import pytest
 from aiohttp import web
 
 from slackwater_cluster.api.session import Session
-from slackwater_cluster.apps.questions import AT_ONCE, TOGETHER, fair
+from slackwater_cluster.apps.questions import IN_LINE, TOGETHER, fair
 from slackwater_cluster.objects.records import OwnerRef
 from slackwater_operator.release.ownerlookup import OwnerLookup
 from support.fakes.cluster import enforcing, node, owned
@@ -132,7 +132,7 @@ def test_namespaces_take_turns() -> None:
     many = [(owned("Job", f"j{n}", group="batch"), "greedy") for n in range(1000)]
     one = (owned("Job", "x", group="batch"), "modest")
     assert one in fair([*many, one])[:2]
-    assert len(fair([*many, one])) == 1001 > AT_ONCE
+    assert len(fair([*many, one])) == 1001 > IN_LINE
 
 
 def test_a_pod_that_goes_takes_its_question_along() -> None:

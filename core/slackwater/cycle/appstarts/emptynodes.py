@@ -3,7 +3,7 @@
 Two questions, because the answers are used in two ways:
 
     could hold    room is kept for the gang: a way to place all of its held pods was found on open nodes, beside pods of
-                  others and beside its own drivers. Where none was found in time, nothing is kept
+                  others and beside its own drivers. Where none was found, nothing is kept
     shortage      the gang is refused: it is certain that there is no such way on any nodes of the queue, open or not,
                   with nothing on them. Either too many of its pods are so large, or every way was tried
 
@@ -67,14 +67,14 @@ class EmptyNodes:
         return Resources.from_vector(table.kinds, total.sum(axis=0).tolist()).at_least(queue.capacity)
 
     def could_hold(self, gang: App) -> bool:
-        """Whether a way was found to place all held pods of a gang at once; no is no proof."""
+        """Whether a way was found to place all held pods of a gang at once, or was not looked for; no is no proof."""
         if self._snapshot.nodes is None:
             return True
         held, drivers = at_once(gang), [group for group in gang.groups if group.driver and group.seats]
         wanted = self._wanted(self._bare, gang.queue, held)
         key = (wanted, tuple((group.request, group.seats) for group in drivers))
         if key not in self._held:
-            self._held[key] = self._to_hold > 0 and self._placed(gang.queue, held, drivers)
+            self._held[key] = self._to_hold <= 0 or self._placed(gang.queue, held, drivers)
             self._to_hold -= max(LEAST, _pods(wanted))
         return self._held[key]
 

@@ -215,7 +215,7 @@ class _Holds:
             if queue is None or not each.gang or each.id == app.id or app.priority > each.priority:
                 continue
             wanted = self._wanted(queue, each)
-            lacks = sum(count for _, count in wanted) > self.window.places(each, each.groups[0])
+            lacks = sum(count for _, count in wanted) > self.window.left
             if lacks and self.rooms.holds_all(wanted):
                 return each
         return None
