@@ -140,11 +140,11 @@ class TrackedAppWriter:
         self._unanswered = {key: at for key, at in self._unanswered.items() if now - at < REFUSED}
         alive = {key for app, key in self._objects.items() if app in cache.views}
         last = self._last_runs()
-        for key in list(self._known):
-            if key in alive:
-                self._ended.pop(key, None)
-            elif self._to_sweep(key, last) and self.sweeps.take() and self.bucket.take():
-                await self._sweep(key)
+        self._ended = {key: at for key, at in self._ended.items() if key not in alive}
+        gone = [key for key in self._known if key not in alive and self._to_sweep(key, last)]
+        # Before the first write: while one takes long there would be a place for the next, for ever.
+        for key in [key for key in gone if self.sweeps.take() and self.bucket.take()]:
+            await self._sweep(key)
 
     def _to_sweep(self, key: str, last: frozenset[str]) -> bool:
         """Whether it is time to say that the app of an object is gone, or to delete it."""

@@ -104,3 +104,18 @@ def test_objects_that_cannot_be_ended_go_behind_those_that_can() -> None:
         world.now += 1
     assert finished(world) == {f"team{number}" for number in range(10)}
     assert not written(world, BROKEN)
+
+
+def test_objects_of_apps_that_are_gone_take_half_of_the_writes_also_where_each_takes_long() -> None:
+    """While one was written there came a place for the next: nothing was told of apps that live."""
+    world = enforcing(node("a", cpu=1))
+    made, write = few_writes(world, rate=4), world.write
+
+    async def slow(method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
+        world.now += 1
+        return await write(method, path, body, content_type=content_type)
+
+    world.write = slow  # type: ignore[method-assign]
+    made.tracker.set([CustomRecord(name=f"a{n}", namespace="team", spec={"app": f"a{n}"}) for n in range(20)])
+    asyncio.run(made.tracker.sweep(world.cache))
+    assert len(finished(world)) == 4
