@@ -69,7 +69,7 @@ class Questions(Generic[Asked]):
         line, looked = deque[tuple[Asked, str]](), time()
         try:
             while True:
-                if not hands or time() - looked >= LOOK_SECONDS:
+                if not (hands or line) or time() - looked >= LOOK_SECONDS:
                     line, looked = deque(self._due(wanted(), list(hands.values()))), time()
                 while len(hands) < TOGETHER and (question := self._next(line, hands.values())) is not None:
                     hands[asyncio.create_task(self._ask(question[0], ask))] = question

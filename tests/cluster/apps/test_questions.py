@@ -99,6 +99,23 @@ def test_what_nobody_answered_comes_after_what_was_never_asked() -> None:
     asyncio.run(play())
 
 
+def test_many_that_are_answered_at_once_are_looked_at_once() -> None:
+    """At start-up the owners of all pods are due: to look at all of them after each eight would cost seconds."""
+    due, looks = names(20 * TOGETHER, "a"), list[int]()
+
+    def wanted() -> list[tuple[str, str]]:
+        looks.append(len(due))
+        return list(due)
+
+    async def ask(name: str) -> bool:
+        due.remove((name, "a"))
+        return True
+
+    asyncio.run(Questions[str]().run(wanted, ask))
+    assert not due
+    assert len(looks) == 2
+
+
 def test_what_nobody_answered_does_not_wait_for_all_that_another_namespace_never_asked() -> None:
     """That may be a thousand questions of which none is answered."""
 
