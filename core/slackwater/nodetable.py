@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from slackwater.resources import holding
+from slackwater.resources import Resources, holding
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from slackwater.resources import Kinds, Resources
+    from slackwater.resources import Kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,11 @@ class NodeTable:
         """What pods shrunk by c could still take, node × kind: min(room, c·N left), at least 0."""
         reach: NDArray[np.float64] = np.maximum(np.minimum(self.room, self.native * np.asarray(ceiling)), 0.0)
         return reach
+
+    def allocatable(self, rows: NDArray[np.bool_] | None = None) -> Resources:
+        """Σ allocatable of all nodes, or of these rows, open or not."""
+        total = self.total if rows is None else self.total[rows]
+        return Resources.from_vector(self.kinds, total.sum(axis=0).tolist())
 
     def holds(self, amounts: Resources, rows: NDArray[np.bool_] | None = None) -> bool:
         """Whether an open node, of these rows where given, has room for so much of every kind."""

@@ -112,9 +112,7 @@ class Grounds:
     def _most(self, nodes: Mask) -> Resources:
         """Σ allocatable: a node that is cordoned or not ready may come back, and what others hold may end."""
         table = self._snapshot.nodes
-        if table is None:
-            return NOTHING
-        return Resources.from_vector(table.kinds, table.total[nodes].sum(axis=0).tolist())
+        return NOTHING if table is None else table.allocatable(nodes)
 
     def _counted(self, ground: Ground) -> Ground:
         for app in self._running:

@@ -84,6 +84,7 @@ class DriverNodes:
         self._places: dict[TaskNeed, _Places] = {}
         self._lost: dict[tuple[TaskNeed, Resources], Floats] = {}  # places lost to a driver of this size
         self._serving: dict[tuple[TaskNeed, ...], bool] = {}
+        self._of_queue: dict[str, Resources | None] = {}  # what tasks find on all nodes of a queue together
         self._bars: dict[tuple[tuple[TaskNeed, ...], Resources], Bars] = {}  # … or a task of a new kind counts
         # Whatever goes where:
         self._kept: dict[tuple[object, ...], tuple[TaskNeed, ...]] = {}
@@ -112,6 +113,13 @@ class DriverNodes:
             return None
         left = self.left if nodes is None else self.left[nodes]
         return Resources.from_vector(self._table.kinds, np.maximum(left, 0.0).sum(axis=0).tolist())
+
+    def _left_to(self, name: str) -> Resources | None:
+        """The same of the nodes of a queue, summed up once however many gangs ask."""
+        if name not in self._of_queue:
+            queue = self._queues.get(name)
+            self._of_queue[name] = self.left_on(None if queue is None else queue.nodes)
+        return self._of_queue[name]
 
     @cached_property
     def _needs(self) -> dict[TaskNeed, str]:
@@ -190,8 +198,7 @@ class DriverNodes:
 
         Nor for a gang of which more is held, to go at once, than drivers leave: none that is kept out would help it.
         """
-        needs, queue = self.kinds(app), self._queues.get(app.queue)
-        left = self.left_on(None if queue is None else queue.nodes) if app.gang else None
+        needs, left = self.kinds(app), self._left_to(app.queue) if app.gang else None
         if left is not None and not total(group.request * len(group.held) for group in at_once(app)).fits(left):
             return []
         stuck = any(not need.later and not self._served(need) for need in needs)
@@ -340,7 +347,7 @@ class DriverNodes:
         """A driver goes to a node."""
         if self._table is not None and row >= 0:
             self.left[row] -= request.vector(self._table.kinds)
-            for kept in (self._places, self._lost, self._serving, self._bars):
+            for kept in (self._places, self._lost, self._serving, self._of_queue, self._bars):
                 kept.clear()
 
 

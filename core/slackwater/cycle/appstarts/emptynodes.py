@@ -63,8 +63,7 @@ class EmptyNodes:
         table = self._snapshot.nodes
         if table is None or queue.shares is None:
             return queue.capacity
-        total = table.total if queue.nodes is None else table.total[queue.nodes]
-        return Resources.from_vector(table.kinds, total.sum(axis=0).tolist()).at_least(queue.capacity)
+        return table.allocatable(queue.nodes).at_least(queue.capacity)
 
     def could_hold(self, gang: App) -> bool:
         """Whether a way was found to place all held pods of a gang at once, or was not looked for; no is no proof."""

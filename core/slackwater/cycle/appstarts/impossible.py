@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from slackwater.admission.budget import in_words
 from slackwater.cycle.appstarts.emptynodes import EmptyNodes
@@ -104,7 +105,7 @@ class PossibleApps:
         unbounded = set(asked) - set(self._queue.maximum or asked) if self._queue.grows else set[str]()
         return next((kind for kind in asked.lacking(self._most) if kind not in unbounded), "")
 
-    @property
+    @cached_property
     def _most(self) -> Resources:
         """The most that there may ever be."""
         return self._queue.most(self._empty.capacity(self._queue))
