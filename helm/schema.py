@@ -8,7 +8,7 @@ written down below.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +48,9 @@ def fields(**properties: Schema) -> Schema:
     return {"type": "object", "additionalProperties": False, "properties": properties}
 
 
-def variables(settings: type[BaseSettings]) -> Schema:
+def variables(settings: type[BaseSettings], but: Iterable[str] = ()) -> Schema:
     """Settings that go to a program's environment, where a name that it does not know would be ignored in silence."""
-    return fields(**dict.fromkeys(settings.model_fields, SETTING))
+    return fields(**dict.fromkeys((name for name in settings.model_fields if name not in but), SETTING))
 
 
 def by_name(name: Schema, each: Schema) -> Schema:
@@ -140,7 +140,7 @@ def schema() -> Schema:
                 enabled=FLAG,
                 namespace=NAME,
                 imagePullSecrets=PULL_SECRETS,
-                patience={"type": "number", "minimum": 1},
+                patience={"type": "number", "minimum": 30},  # a crash of a leader takes 13 s
                 rate={"type": "number", "exclusiveMinimum": 0, "maximum": 1000},
             ),
             webhook=component(replicas=REPLICAS, port=PORT),
@@ -181,15 +181,21 @@ def prometheus() -> Schema:
     )
 
 
+# Of the operator: what is of one replica, or said elsewhere, too. With one name for all replicas, or without a Lease,
+# each of them leads; what the watchdog does not see renewed it takes for dead; probes ask the chart's ports.
+ITS_OWN = ("identity", "lead_alone", "kubeconfig", "namespace", "watchdog_namespace", "health_port", "metrics_port")
+
+
 def operator() -> Schema:
     """The operator."""
-    owner = fields(group=TEXT, resources={"type": "array", "items": TEXT, "minItems": 1})
+    # Names, no wildcards, and nothing of the core group: they become a right to read in every namespace.
+    owner = fields(group=LONG_NAME, resources={"type": "array", "items": LONG_NAME, "minItems": 1})
     return component(
         replicas=REPLICAS,
         healthPort=PORT,
         metricsPort=PORT,
         logLevel=LEVEL,
-        settings=variables(OperatorSettings),
+        settings=variables(OperatorSettings, but=ITS_OWN),
         may=fields(resize=FLAG, evict=FLAG),
         owners={"type": "array", "items": {**owner, "required": ["group", "resources"]}},
         extraEnv=LIST,

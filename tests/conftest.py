@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, settings
 
 from slackwater_lab.processes.stealtime import look
 from support import logs
-from support.reporting import not_run, stolen
+from support.reporting import left_to_deep, not_run, read_names, stolen
 
 # Without deadlines, which measure the machine. `dev` looks at few examples (make quick), `default` at other ones each
 # time (make test), `ci` at more and always the same.
@@ -33,8 +33,9 @@ logs.plainly()
 BEGAN = look()
 FIRST = "gw0"  # the first of the parallel processes
 HERE = Path(__file__).parent
-SLOW = frozenset((HERE / "slow.txt").read_text(encoding="utf-8").splitlines())
-UNTRACED = frozenset((HERE / "untraced.txt").read_text(encoding="utf-8").splitlines())
+SLOW = read_names(HERE / "slow.txt")
+UNTRACED = read_names(HERE / "untraced.txt")
+DEEP = read_names(HERE / "deep.txt")
 PROJECT = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))
 MEASURED = PROJECT["tool"]["coverage"]["run"]["source_pkgs"]
 
@@ -94,7 +95,7 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of slow.txt and of untraced.txt."""
+    """Mark the tests of slow.txt and of untraced.txt, and those of deep.txt, which names parameters too."""
     for item in items:
         test = item.nodeid.partition("[")[0]
         names = test, test.partition("::")[0]
@@ -102,6 +103,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
         if not UNTRACED.isdisjoint(names):
             item.add_marker(pytest.mark.untraced)
+        if item.nodeid in DEEP:
+            item.add_marker(pytest.mark.deep)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -118,4 +121,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     skipped = terminalreporter.stats.get("skipped", [])
     reasons = (str(each.longrepr[2]).removeprefix("Skipped: ") for each in skipped if isinstance(each.longrepr, tuple))
     terminalreporter.write_line(not_run(reasons))
+    if "not deep" in terminalreporter.config.option.markexpr:
+        terminalreporter.write_line(left_to_deep(DEEP))
     terminalreporter.write_line(stolen(BEGAN, look()))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from support.lab.chart import call, objects, template, text
 from support.reporting import not_run, want
 from support.untraced import TOGETHER, read_branches, unneeded
 
@@ -15,7 +18,7 @@ from support.untraced import TOGETHER, read_branches, unneeded
 @pytest.mark.parametrize(
     ("reason", "thing"),
     [
-        ("no helm binary; build the lab (python -m slackwater_lab build) or put helm on the path", "helm"),
+        ("no helm binary; fetch it (make tools) or put helm on the path", "helm"),
         ("Chromium is not installed", "Chromium"),
         ("could not import 'playwright.sync_api': No module named 'playwright'", "Chromium"),
         ("prometheus and promtool are not installed", "Prometheus"),
@@ -39,6 +42,36 @@ def test_the_line_counts_what_is_missing() -> None:
 def test_nothing_left_out_is_told_too() -> None:
     """CI looks for this line."""
     assert not_run(iter(())) == "not run: none"
+
+
+NEVER = "1.999.0"  # no chart was rendered for it while helm was there
+
+
+@pytest.fixture(scope="module")
+def no_helm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A machine where nobody called `make tools`."""
+    empty = tmp_path_factory.mktemp("empty")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(empty))
+        patch.setenv("PATH", str(empty))
+        yield empty
+
+
+@pytest.mark.parametrize("rendering", [call, template, text, objects], ids=lambda each: each.__name__)
+def test_whatever_renders_the_chart_is_skipped_where_there_is_no_helm(
+    no_helm: Path, rendering: Callable[[str], object]
+) -> None:
+    """A fixture of a module comes before those of its tests, so none of these could look for helm first."""
+    with pytest.raises(pytest.skip.Exception) as skipped:
+        rendering(NEVER)
+    assert want(str(skipped.value)) == "helm"
+
+
+def test_helm_is_started_in_one_place() -> None:
+    """Which skips: nobody else looks for the program."""
+    place = Path(__file__).parent
+    asks = [path for path in place.rglob("*.py") if re.search(r"(?<!def )\bhelm\(\)", path.read_text(encoding="utf-8"))]
+    assert asks == [place / "support" / "lab" / "chart.py"]
 
 
 def test_a_test_that_adds_no_branch_needs_no_tracer() -> None:

@@ -104,7 +104,7 @@ def run() -> None:
 
 
 def _refuse(sentence: str) -> None:
-    from slackwater_cli.printing import console
+    from slackwater_cli.printing import tell
 
-    console(stderr=True).print(sentence, style="bold red", highlight=False, soft_wrap=True)
+    tell(sentence, style="bold red", stderr=True)
     sys.exit(REFUSED)

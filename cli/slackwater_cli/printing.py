@@ -58,7 +58,7 @@ def show(rows: Sequence[Row], columns: Sequence[Column[Row]], output: Format, em
     if data([jsonable(row) for row in rows], output):
         return
     if not rows and empty:
-        typer.echo(empty, err=True)
+        tell(empty, stderr=True)
     if rows:
         wide = output is Format.WIDE
         put(table(rows, columns, wide=wide), wide=wide)
@@ -77,9 +77,18 @@ def console(*, stderr: bool = False, width: int | None = None) -> Console:
     return Console(stderr=stderr, width=width, markup=False, emoji=False)
 
 
+def tell(sentence: str, *, style: str | None = None, stderr: bool = False) -> None:
+    """Print a sentence: a terminal gets it broken between words, a pipe whole, however narrow it claims to be.
+
+    What people copy as it stands, such as a command or YAML, is printed with `soft_wrap` instead.
+    """
+    out = console(stderr=stderr)
+    out.print(sentence, style=style, highlight=False, soft_wrap=not out.is_terminal)
+
+
 def written(path: Path) -> None:
     """Say beside the results where the page of a report is."""
-    console(stderr=True).print(f"report: {path}", soft_wrap=True)
+    tell(f"report: {path}", stderr=True)
 
 
 def table(rows: Sequence[Row], columns: Sequence[Column[Row]], *, wide: bool = False, title: str = "") -> Table:

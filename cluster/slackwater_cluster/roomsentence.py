@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from slackwater.ledger.riskreserve import NodePromise
-from slackwater.ledger.types import Basis, RoomLine
+from slackwater.ledger.types import Basis, NodePromise, RoomLine
 
 CLOSE = 1e-6  # of what is allocatable: sums that were formed in another order
 

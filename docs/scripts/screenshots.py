@@ -1,7 +1,8 @@
 """Makes the pictures of README and docs: `python docs/scripts/screenshots.py` (needs Chromium, takes two minutes).
 
 The demo is really run: what it prints becomes demo.svg, its dashboard is photographed at fixed moments of its play.
-Same seed, same pictures. `--all FOLDER` writes every page on a desk, in the dark, on a phone and in print (four
+Same seed, same pictures. Each photograph carries the numbers it was made with, and tests/docs/test_pictures.py compares
+them with those of README. `--all FOLDER` writes every page on a desk, in the dark, on a phone and in print (four
 minutes), to be looked at after a change of how pages look, and the beginnings of all pages as four sheets; nothing else
 is touched. With `--docs` as well, the pictures of the docs and the sheets among them are made anew too.
 """
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 from playwright.sync_api import Browser, sync_playwright
 from rich.console import Console
 from rich.text import Text
@@ -35,6 +37,7 @@ COLUMNS = 100
 FOREIGN_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 PACE, PERIOD = 0.25, 20  # seconds from line to line of the moving terminal, and for one round of it
 HOUR, NINE = "t=1900", "scene=nine&t=300"  # moments that show something: apps wait, and stand still
+FULL = "t=1950"  # no node has room for the next pod
 PAGES = {
     "overview": f"/?{HOUR}",
     "side-by-side": f"/side-by-side?{HOUR}",
@@ -48,6 +51,9 @@ PAGES = {
     "apps": f"/apps?{HOUR}&sort=-held",
     "what-if": "/what-if",
 }
+# The report of the docs: what is played, and how much of its page is shown.
+REPORT, REPORT_HEIGHT = ("gen:dress", "--policy", "fcfs,dress,small-first-backfill"), 1320
+STORY = "Story"  # under this name a picture carries what it was made with
 Look = dict[str, Any]
 LOOKS: dict[str, Look] = {
     "desk": {"viewport": {"width": 1200, "height": 900}},
@@ -120,8 +126,22 @@ def moving(picture: str) -> str:
     return picture.replace("</style>", f"{style}</style>", 1)
 
 
-def photograph(browser: Browser, address: str, path: Path, look: str, *, height: int | None = None) -> None:
-    """What a browser shows, in few colours: a page of lines and text needs no more, and the file stays small."""
+def story(printed: str) -> str:
+    """The first line that the demo prints, which has its numbers."""
+    return next(line for line in Text.from_ansi(printed).plain.splitlines() if "on average" in line).strip()
+
+
+def save(picture: Image.Image, path: Path, words: str) -> None:
+    """In few colours: a page of lines and text needs no more, and the file stays small."""
+    carried = PngInfo()
+    carried.add_text(STORY, words)
+    picture.convert("RGB").quantize(256).save(path, optimize=True, pnginfo=carried)
+
+
+def photograph(
+    browser: Browser, address: str, path: Path, look: str, words: str = "", *, height: int | None = None
+) -> None:
+    """What a browser shows; without a story of its own the picture carries the words of the page."""
     page = browser.new_page(**LOOKS[look])
     if look == "print":
         page.emulate_media(media="print")
@@ -131,15 +151,24 @@ def photograph(browser: Browser, address: str, path: Path, look: str, *, height:
     if answer is not None and answer.status >= 400:
         sys.exit(f"{address} answers {answer.status}: this picture would show an error")
     page.screenshot(path=path, full_page=height is None)
+    words = words or page.locator("body").inner_text()
     page.close()
     with Image.open(path) as picture:
-        picture.convert("RGB").quantize(256).save(path, optimize=True)
+        save(picture, path, words)
+
+
+def report(browser: Browser, folder: Path) -> None:
+    """The report of the docs, played anew."""
+    program = Path(sys.executable).parent / "slackwater"
+    subprocess.run([program, "simulate", *REPORT, "--report", folder], check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - our own program
+    target = DOCS / "simulator" / "report.png"
+    photograph(browser, (folder / "index.html").as_uri(), target, "desk", height=REPORT_HEIGHT)
 
 
 def who_waits(browser: Browser, address: str) -> dict[str, str]:
     """The pages of the app of which most is held at that moment, and of a pod of it that waits."""
     page = browser.new_page()
-    page.goto(f"{address}{PAGES['apps']}")
+    page.goto(f"{address}{PAGES['apps'].replace(HOUR, FULL)}")
     app = page.locator("tbody th a").first.get_attribute("href") or ""
     page.goto(address + app)
     pod = page.locator("tr", has=page.locator("td", has_text=re.compile("^Pending$"))).first
@@ -148,20 +177,20 @@ def who_waits(browser: Browser, address: str) -> dict[str, str]:
     return found
 
 
-def every_page(browser: Browser, address: str, pages: dict[str, str], report: Path, folder: Path) -> None:
-    """Every page in every look, the report of the demo among them."""
+def every_page(browser: Browser, pages: dict[str, str], folder: Path) -> None:
+    """Every page in every look."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, path in {**{name: address + path for name, path in pages.items()}, "report": report.as_uri()}.items():
+    for name, path in pages.items():
         for look in LOOKS:
             photograph(browser, path, folder / f"{name}-{look}.png", look)
 
 
-def sheets(folder: Path, names: Iterable[str], into: Path) -> None:
+def sheets(folder: Path, names: Iterable[str], into: Path, words: str) -> None:
     """The beginnings of the pages of a folder, one sheet for each look."""
     into.mkdir(parents=True, exist_ok=True)
     for look, (width, height, columns) in SHEETS.items():
         pictures = [folder / f"{name}-{look}.png" for name in names]
-        sheet(pictures, width, height, columns).quantize(256).save(into / f"sheet-{look}.png", optimize=True)
+        save(sheet(pictures, width, height, columns), into / f"sheet-{look}.png", words)
 
 
 def sheet(pictures: list[Path], width: int, height: int, columns: int) -> Image.Image:
@@ -185,14 +214,17 @@ def make(folder: Path | None, *, docs: bool) -> None:
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright, demo(Path(name)) as printed:
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
         answering(address)
-        pages = PAGES | who_waits(browser, address)
+        pages = {page: address + path for page, path in (PAGES | who_waits(browser, address)).items()}
+        words = story(printed)
         if docs:
             (DOCS / "pictures" / "demo.svg").write_text(terminal(printed), encoding="utf-8")
+            report(browser, Path(name) / "dress")
             for target, (page, look, height) in CHOSEN.items():
-                photograph(browser, address + pages[page], DOCS / target, look, height=height)
+                photograph(browser, pages[page], DOCS / target, look, words, height=height)
         if folder is not None:
-            every_page(browser, address, pages, Path(name) / "report" / "index.html", folder)
-            sheets(folder, [*pages, "report"], DOCS / "monitor" if docs else folder)
+            pages["report"] = (Path(name) / "report" / "index.html").as_uri()
+            every_page(browser, pages, folder)
+            sheets(folder, pages, DOCS / "monitor" if docs else folder, words)
         browser.close()
 
 

@@ -17,7 +17,7 @@ from prometheus_client.metrics import disable_created_metrics
 from prometheus_client.registry import Collector
 
 import slackwater
-from slackwater.ledger.riskreserve import MANY
+from slackwater.ledger.types import MANY
 from slackwater_extender.cache.cache import ClusterCache
 from slackwater_extender.cache.nodereport import node_lines
 from slackwater_extender.cache.refusedpods import Unschedulable

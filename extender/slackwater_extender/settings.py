@@ -20,6 +20,7 @@ from pydantic_settings import (
     InitSettingsSource,
     PydanticBaseSettingsSource,
 )
+from typing_extensions import TypeAliasType
 
 from slackwater.errors import InvalidInput
 from slackwater.resources import MEMORY
@@ -94,14 +95,18 @@ class Callers(Section):
     )
 
 
-# Which exporters are there. A Literal, because help and flags name members of an enumeration, not their values.
-Preset = Literal["kubelet-resource", "cadvisor-node-exporter", "metrics-server-like"]
+# Which exporters are there. A Literal, because help and flags name members of an enumeration, not their values. With a
+# name of its own, because help would write all three beside the flag, which makes a line of more than 80 characters.
+Preset = TypeAliasType("Preset", Literal["kubelet-resource", "cadvisor-node-exporter", "metrics-server-like"])
 
 
 class Prometheus(Connection):
     """Where usage is measured, and by which queries."""
 
-    preset: Preset = Field(default="kubelet-resource", description="Queries for the exporters that are there.")
+    preset: Preset = Field(
+        default="kubelet-resource",
+        description="Which exporters the queries ask: kubelet-resource, cadvisor-node-exporter or metrics-server-like.",
+    )
     queries: dict[str, str] = Field(
         default_factory=dict,
         description="Own PromQL for node_cpu, node_memory, node_time, pod_cpu, pod_memory or node_network; "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slackwater.cycle.appverdicts import WaitReason
+from slackwater.placement.reasons import tallied
 from slackwater_monitor.sources.explanation import Explanation, arithmetic
 from slackwater_monitor.sources.views import Amounts, App, Pool, Queue
 from slackwater_simulator.charts.amounts import amount, count, percent, seconds
@@ -36,7 +36,7 @@ def lines(found: Explanation, shown: int | None = SHOWN) -> list[tuple[str, str]
     if found.pool is not None and found.pool.delta is not None:
         made.append(("pool", _pool_line(found.pool)))
     made += _ledger_lines(found.ledger or {}, shown)
-    made += _since(found)
+    made += [("since then", found.since)] if found.since else []
     made += list(found.resources.items())
     return made + [("missing", each) for each in found.problems]
 
@@ -82,10 +82,10 @@ def _ledger_lines(ledger: dict[str, Any], shown: int | None) -> list[tuple[str, 
         made.append(("refused", str(ledger["refusal"])))
     now = ledger.get("now")
     if now:
-        counts = ", ".join(f"{count} × {reason}" for reason, count in now["counts"].items())
+        counts = tallied(now["counts"])
         served = f"{now['fitting']} of the {now['nodes']} it can use would serve it"
         made.append(("nodes", f"{served}{f'; {counts}' if counts else ''}"))
-        away = ", ".join(f"{count} × {reason}" for reason, count in (now.get("out_of_reach") or {}).items())
+        away = tallied(now.get("out_of_reach") or {})
         made += [("not for it", away)] if away else []
         best = ", ".join(
             each["node"] + ("" if each["score"] is None else f" (score {each['score']})")
@@ -97,14 +97,6 @@ def _ledger_lines(ledger: dict[str, Any], shown: int | None) -> list[tuple[str, 
         own = f"; your score: {each['own']}" if each.get("own") else ""
         made.append(("decided", " ".join(words.split()) + own))
     return made
-
-
-def _since(found: Explanation) -> list[tuple[str, str]]:
-    """The reason is of the last round, the nodes are as they are now: say so where they seem to contradict."""
-    fitting = ((found.ledger or {}).get("now") or {}).get("fitting")
-    if found.app is None or found.app.reason != WaitReason.FRAGMENTED or not found.gates or not fitting:
-        return []
-    return [("since then", "room has come free after the round that gave this reason; the next round decides")]
 
 
 def _told(found: Amounts) -> str:

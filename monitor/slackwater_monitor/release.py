@@ -6,7 +6,9 @@ Only our own gate is lifted. Who may do so is decided by the API server (verb `r
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
@@ -16,6 +18,9 @@ from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.apps.listing import ListedPod, unbound_pods
 from slackwater_cluster.pods.gate import MARKS, lifted
 from slackwater_monitor.sources import decoding
+
+# Writes at once, as many as the operator's.
+IN_FLIGHT = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +120,16 @@ class Released(Held):
 FREED, NOT_FREED, WOULD = "freed", "not freed", "would be freed"
 
 
-def released(api: ApiClient, each: Held, *, dry_run: bool = False) -> Released:
-    """Free one pod, or only say that it would be; gives what came of it."""
+def released(api: ApiClient, found: Iterable[Held], *, dry_run: bool = False) -> list[Released]:
+    """Free pods, or only say that they would be; gives what came of each, in their order.
+
+    Side by side: a pod whose write is not answered, as where a webhook hangs that is asked about it, holds up few.
+    """
+    with ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="release") as pool:
+        return list(pool.map(partial(_released, api, dry_run), found))
+
+
+def _released(api: ApiClient, dry_run: bool, each: Held) -> Released:
     problem = "" if dry_run else release(api, each)
     result = WOULD if dry_run else NOT_FREED if problem else FREED
     return Released(**asdict(each), result=result, problem=problem)

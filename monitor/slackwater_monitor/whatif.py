@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from slackwater.errors import InvalidInput, UnknownName
+from slackwater_cluster.api.unreadable import UNREADABLE
 from slackwater_monitor.export import Happened, beside
 from slackwater_simulator.charts.amounts import count, seconds
 from slackwater_simulator.policies.registry import policies as described
@@ -301,6 +302,6 @@ def _seen(path: Path) -> list[Happened]:
     """What did happen, as `slackwater export` wrote it."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=list[Happened])
-    except msgspec.DecodeError as problem:
+    except UNREADABLE as problem:
         remedy = "run `slackwater export` again, or move the file away: then nothing is compared with what happened"
         raise InvalidInput(str(path), f"this is not what an export wrote ({problem})", remedy) from problem

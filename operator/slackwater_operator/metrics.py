@@ -80,7 +80,7 @@ class Metrics:
 
     def _count(self, registry: CollectorRegistry) -> None:
         """What has happened."""
-        self.released = Counter(PREFIX + "releases", "Pods released.", ["how"], registry=registry)
+        self.released = Counter(PREFIX + "releases", "Pods released.", ["queue", "how"], registry=registry)
         self.moves = Counter(PREFIX + "nominations_moved", "Nominations moved or cleared.", ["how"], registry=registry)
         self.resizes = Counter(
             PREFIX + "resizes", "Requests set from earlier tasks at release.", ["result"], registry=registry

@@ -73,7 +73,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> list[Object]:
     values = {
         "prometheus": {"url": "http://prometheus"},
         "runAsUser": 1_000_650_000,  # as OpenShift gives them
-        "operator": {"settings": {"window": LARGE, "grace": 0.25, "identity": ["a"], "lead_alone": True}},
+        "operator": {"settings": {"window": LARGE, "grace": 0.25, "record": ["a"], "steer_lowered": True}},
         "monitor": {"enabled": True, "settings": {"refresh": LARGE}},
         "watchdog": {"patience": LARGE},
         "extender": {"settings": {"server": {"threads": LARGE}}},
@@ -100,8 +100,8 @@ def test_other_values_are_written_as_programs_read_them(large: list[Object]) -> 
     """Shares, lists and switches."""
     found = variables(large, "operator")
     assert float(found["SLACKWATER_OPERATOR_GRACE"]) == 0.25
-    assert json.loads(found["SLACKWATER_OPERATOR_IDENTITY"]) == ["a"]
-    assert found["SLACKWATER_OPERATOR_LEAD_ALONE"] == "true"
+    assert json.loads(found["SLACKWATER_OPERATOR_RECORD"]) == ["a"]
+    assert found["SLACKWATER_OPERATOR_STEER_LOWERED"] == "true"
 
 
 def test_whole_numbers_in_files_and_pods_are_integers(large: list[Object]) -> None:

@@ -7,7 +7,6 @@ import json
 import re
 import ssl
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import yaml
 from kubernetes_validate import utils
 
 from support.builders.chartvalues import ALL, PROFILES, SWITCHES
+from support.handshakes import serving, shake_hands
 from support.lab.chart import CHART, LIVE, NAMESPACE, Object, call, named, objects, pod_specs, template, text
 
 # It reads its definitions anew for every object, which takes most of its time.
@@ -216,24 +216,11 @@ def test_api_servers_believe_the_webhooks_certificate(tmp_path: Path) -> None:
     data = named(found, "Secret", "slackwater-webhook-tls")["data"]
     for name in ("tls.crt", "tls.key"):
         (tmp_path / name).write_bytes(base64.b64decode(data[name]))
-    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server.load_cert_chain(tmp_path / "tls.crt", tmp_path / "tls.key")
     for hook in named(found, "MutatingWebhookConfiguration", "slackwater-pods")["webhooks"]:
         called = hook["clientConfig"]["service"]
         authority = base64.b64decode(hook["clientConfig"]["caBundle"]).decode()
-        shake_hands(server, ssl.create_default_context(cadata=authority), f"{called['name']}.{called['namespace']}.svc")
-
-
-def shake_hands(server: ssl.SSLContext, client: ssl.SSLContext, name: str) -> None:
-    """A whole TLS handshake in memory; raises where the client does not believe the server."""
-    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
-    ends = [client.wrap_bio(back, there, server_hostname=name), server.wrap_bio(there, back, server_side=True)]
-    for _ in range(4):
-        for end in list(ends):
-            with suppress(ssl.SSLWantReadError):
-                end.do_handshake()
-                ends.remove(end)
-    assert ends == []
+        name = f"{called['name']}.{called['namespace']}.svc"
+        shake_hands(serving(tmp_path), ssl.create_default_context(cadata=authority), name)
 
 
 def test_two_webhooks_answer_and_every_api_server_may_ask() -> None:

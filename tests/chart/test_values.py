@@ -36,12 +36,20 @@ NEWEST = "1.37.0"
         ("extender.settings.logLevel=debug", "logLevel"),
         ("operator.settings.windows=500", "windows"),
         ("operator.settings.grace_seconds=1", "grace_seconds"),
+        ("operator.settings.identity=one", "identity"),
+        ("operator.settings.lead_alone=true", "lead_alone"),
+        ("operator.settings.namespace=elsewhere", "namespace"),
+        ("operator.settings.health_port=9191", "health_port"),
+        ("operator.owners[0].group=*,operator.owners[0].resources[0]=jobs", "/operator/owners/0/group"),
+        ("operator.owners[0].group=,operator.owners[0].resources[0]=secrets", "/operator/owners/0/group"),
+        ("operator.owners[0].group=example.com,operator.owners[0].resources[0]=*", "/operator/owners/0/resources/0"),
         ("monitor.settings.prot=1", "prot"),
+        ("watchdog.patience=12", "/watchdog/patience"),
         ("admission.mutating=true", "mutating"),
         ("monitoring.dashboard.enabled=true", "dashboard"),
     ],
 )
-def test_typing_mistakes_are_refused(option: str, names: str) -> None:
+def test_what_cannot_be_meant_is_refused(option: str, names: str) -> None:
     """Helm stops before anything is sent, and names the place."""
     done = template(NEWEST, "--set", option)
     assert done.returncode != 0

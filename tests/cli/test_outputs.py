@@ -6,16 +6,18 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import yaml
 from rich.console import Console
 from typer.testing import Result
 
+import slackwater_cli
 from slackwater.cycle.appverdicts import WaitReason
 from slackwater_cli.cluster.apps import columns
 from slackwater_cli.cluster.queues import columns as queue_columns
-from slackwater_cli.printing import Format, data, put, table
+from slackwater_cli.printing import Format, data, put, table, tell
 from slackwater_cluster.customresources.trackedapp import Phase
 from slackwater_monitor.screen import render
 from slackwater_monitor.sources.views import App, Node, Queue, Snapshot
@@ -190,3 +192,24 @@ def test_apps_fit_a_terminal_of_80_columns_by_the_name_that_people_gave(everywhe
         assert phase in line
         assert "4321" in line
         assert "697870a6" not in line
+
+
+@pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "pipe"])
+def test_a_sentence_is_broken_between_words_and_only_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
+    """A terminal would break it within a word; in a pipe, which claims 80 columns, nothing may break it."""
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setenv("FORCE_COLOR", "1" if terminal else "")
+    sentence = "Slackwater let at most 80 drivers in at a time, so that each could run its tasks."
+    tell(sentence)
+    shown = capsys.readouterr().out.splitlines()
+    assert " ".join(line.strip() for line in shown) == sentence
+    assert (len(shown) > 1) == terminal
+    assert not terminal or max(map(len, shown)) <= 30
+
+
+def test_only_what_people_copy_is_left_to_the_terminal_to_break() -> None:
+    """Every sentence of the command line goes through `tell`; commands and YAML stay as they are."""
+    sources = Path(slackwater_cli.__file__).parent.rglob("*.py")
+    assert {path.name for path in sources if "soft_wrap=True" in path.read_text(encoding="utf-8")} == {"advice.py"}

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from slackwater.estimation.calibration import Kept
 from slackwater.estimation.estimator import Mode
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.riskreserve import NodePromise
-from slackwater.ledger.types import Basis, ClaimState, LedgerConfig, NodeSpec, PodClaim, RoomLine, Sample
+from slackwater.ledger.types import Basis, ClaimState, LedgerConfig, NodePromise, NodeSpec, PodClaim, RoomLine, Sample
 from slackwater.roles import Role
 from slackwater_cluster.roomsentence import read, sentence
 from slackwater_simulator.charts.amounts import amount

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from support.lab.chart import ROOT
+
+# Where a submission is judged these are set, and make hands its own options on.
+JUDGED = ("CI", "COVERAGE", "MAKEFLAGS", "MAKELEVEL")
 
 
 @pytest.fixture
@@ -19,10 +23,11 @@ def clone(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def would_run(clone: Path, target: str) -> list[str]:
-    """The commands that make would run."""
-    line = ["make", "--dry-run", "--no-print-directory", target]
-    return subprocess.run(line, cwd=clone, capture_output=True, text=True, check=True).stdout.splitlines()
+def would_run(clone: Path, target: str, *settings: str) -> list[str]:
+    """The commands that make would run, wherever these tests themselves are run."""
+    line = ["make", "--dry-run", "--no-print-directory", target, *settings]
+    plain = {name: value for name, value in os.environ.items() if name not in JUDGED}
+    return subprocess.run(line, cwd=clone, capture_output=True, text=True, check=True, env=plain).stdout.splitlines()
 
 
 def test_the_first_demo_says_that_it_installs_and_installs_the_base_alone(clone: Path) -> None:
@@ -51,3 +56,34 @@ def test_the_rest_is_added_to_the_same_environment(clone: Path) -> None:
     assert told.startswith('echo "Installing everything')
     assert install.endswith("-e '.[dev]'")
     assert stamps == "touch .venv/.base .venv/.installed"
+
+
+@pytest.mark.parametrize("setting", ["COVERAGE=1", "CI=true"])
+def test_coverage_is_counted_and_held_where_a_submission_is_judged(clone: Path, setting: str) -> None:
+    """CI says both."""
+    (tests,) = (line for line in would_run(clone, "unit", setting) if "-m pytest" in line)
+    assert "--cov " in tests
+    assert "--cov-fail-under=9" in tests
+
+
+def test_a_newcomer_runs_the_same_tests_and_is_told_that_branches_were_not_counted(clone: Path) -> None:
+    """The tracer takes half as long again as the tests alone."""
+    tests, told = (line for line in would_run(clone, "unit") if "pytest" in line or "coverage" in line)
+    (counted,) = (line for line in would_run(clone, "unit", "COVERAGE=1") if "-m pytest" in line)
+    assert counted.startswith(tests.rstrip())
+    assert told.startswith('echo "coverage: not counted')
+
+
+def test_what_one_command_leaves_out_the_other_plays(clone: Path) -> None:
+    """By one marker."""
+    (left,) = (line for line in would_run(clone, "unit") if "-m pytest" in line)
+    (played,) = (line for line in would_run(clone, "deep") if "-m pytest" in line)
+    assert '-m "not deep and ' in left
+    assert "-m deep " in played
+
+
+def test_every_submission_counts_coverage_and_plays_what_others_leave_out() -> None:
+    """Whatever sets CI: the script says it itself."""
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert "make deep" in script.splitlines()
+    assert [line.partition(" ")[0] for line in script.splitlines() if line.endswith(" make test")] == ["COVERAGE=1"]

@@ -9,6 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 BLOCK = re.compile(r"```python\n(.*?)```", flags=re.DOTALL)
+SHOWN = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", flags=re.DOTALL)  # a block, and what it prints
 TOLD = re.compile(r"^print\(.*\)\n# (.*)$", flags=re.MULTILINE)  # what a page says that a line prints
 NOT_RUN = {"lab.md": "it needs a lab"}
 PAGES = {
@@ -23,7 +24,7 @@ WRITTEN = {"simulator/library.md": "report/index.html", "simulator/trace-format.
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_block_of_a_page_runs(
+def test_every_block_of_a_page_runs_and_prints_what_is_shown(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """From a folder of its own, beside the examples, as a reader would run them; what a page tells, is printed."""
@@ -32,12 +33,21 @@ def test_every_block_of_a_page_runs(
     for name, stand_in in FILES.items():
         (tmp_path / name).symlink_to(stand_in)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    blocks = BLOCK.findall(PAGES[page].read_text(encoding="utf-8"))
+    text = PAGES[page].read_text(encoding="utf-8")
+    blocks, below = BLOCK.findall(text), dict(SHOWN.findall(text))
     names: dict[str, object] = {}
+    shown = ""
     for block in blocks:
         exec(block, names)
-    shown = capsys.readouterr().out
+        printed = capsys.readouterr().out
+        assert block not in below or _lines(printed) == _lines(below[block])
+        shown += printed
     assert [line for block in blocks for line in TOLD.findall(block) if line not in shown] == []
     assert page not in WRITTEN or (tmp_path / WRITTEN[page]).is_file()
     assert page != "simulator/library.md" or {"makespan_s", "shortest_first:ShortestFirst"} <= set(shown.split())
     sys.modules.pop("shortest_first", None)
+
+
+def _lines(printed: str) -> list[str]:
+    """Without the blanks at the ends of lines, which editors take away."""
+    return [line.rstrip() for line in printed.rstrip().splitlines()]

@@ -8,8 +8,10 @@ import sys
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
+from pydantic_settings import CliSettingsSource
 
 from support.lab.chart import ROOT
 
@@ -53,6 +55,16 @@ def test_every_setting_command_and_field_has_a_meaning() -> None:
     for name, make in generator().PAGES.items():
         empty = [line for line in make().splitlines() if line.startswith("| `") and line.endswith("|  |")]
         assert empty == [], name
+
+
+@pytest.mark.parametrize("name", ["extender", "operator", "monitor"])
+def test_the_help_of_a_program_fits_a_terminal_of_80_columns(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for the usage at its head, where argparse breaks no word."""
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = CliSettingsSource[Any](generator().PROGRAMS[name], cli_parse_args=False).root_parser.format_help()
+    lines = shown.partition("\n\n")[2].splitlines()
+    assert len(lines) > 20
+    assert [line for line in lines if len(line) > 80] == []
 
 
 def test_a_bound_that_is_refused_itself_is_told_as_such() -> None:

@@ -41,5 +41,5 @@ def test_sheets_are_made_of_the_pages_in_a_folder(script: ModuleType, tmp_path: 
     """One for each look, in the folder that is named."""
     for look in script.LOOKS:
         script.Image.new("RGB", (30, 40)).save(tmp_path / f"overview-{look}.png")
-    script.sheets(tmp_path, ["overview"], tmp_path / "into")
+    script.sheets(tmp_path, ["overview"], tmp_path / "into", "a story")
     assert {path.name for path in (tmp_path / "into").iterdir()} == {f"sheet-{look}.png" for look in script.LOOKS}

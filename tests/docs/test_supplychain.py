@@ -49,3 +49,13 @@ def test_actions_are_named_by_commit(path: Path) -> None:
     used = [step["uses"] for step in steps if "uses" in step]
     assert used
     assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", each) for each in used)
+
+
+def test_nothing_is_pushed_before_the_tag_is_known_to_be_the_version() -> None:
+    """An image that is pushed and signed under another version's name cannot be called back."""
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yaml").read_text(encoding="utf-8"))
+    first, *others = workflow["jobs"].items()
+    assert all(job["needs"] == first[0] for _, job in others)
+    names = [step.get("name", "") for step in first[1]["steps"]]
+    checked = names.index("The tag is the version")
+    assert checked < names.index("Log in") < names.index("Build and push")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from slackwater.errors import InvalidInput
 from slackwater_cluster import names
 from slackwater_cluster.logs import hide
 from slackwater_extender.check import check
+from slackwater_extender.sampler.presets import PRESETS
 from slackwater_extender.settings import CONFIG, PREFIX, Settings, load
 
 
@@ -98,12 +100,17 @@ def test_mistakes_are_told_in_words(tmp_path: Path, arguments: list[str], text: 
     assert words in str(caught.value)
 
 
-def test_help_names_presets_as_they_are_written(capsys: pytest.CaptureFixture[str]) -> None:
-    """What help lists is taken by flag, environment and file alike."""
+def test_help_names_presets_as_they_are_written(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What help lists, none of it broken at the end of a line, is taken by flag, environment and file alike."""
+    monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit):
         load(["--help"])
-    assert "{kubelet-resource,cadvisor-node-exporter,metrics-server-like}" in capsys.readouterr().out
-    assert load(["--prometheus.preset", "metrics-server-like"]).prometheus.preset == "metrics-server-like"
+    told = capsys.readouterr().out
+    for name in PRESETS:
+        assert re.search(rf"{name}[,. ]", told), name
+        assert load(["--prometheus.preset", name]).prometheus.preset == name
 
 
 def test_check_says_what_is_missing(tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def test_the_page_of_a_pod_says_what_explain_says(cluster: Cluster, tmp_path: Pa
     text = client(live(cluster, tmp_path)).get("/pods/team-a/etl-0").text
     assert "It is held: the large pool has 20.0 of 23.0 slots." in text
     assert "4 cores" in text
-    assert "1 of the 2 nodes it can use would serve it; 1 × slackwater: node not ready." in text
+    assert "1 of the 2 nodes it can use would serve it; slackwater: node not ready (1 node)." in text
     assert "CPU: room for 9 cores, 4 cores asked" in text
     assert "90 s" in text
     assert "Nobody: its app is the first of its queue." in text

@@ -7,6 +7,7 @@ asks them in turns. CPU per answer is the steadiest figure on a shared machine; 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import multiprocessing
 import os
@@ -56,6 +57,8 @@ class NothingServer(ReviewServer):
 
 def serve(kind: type[ReviewServer], folder: str, port: int) -> None:
     """A server until it is killed."""
+    # What the program has loaded before it is ready: else the first answer would load the Kubernetes client.
+    importlib.import_module("slackwater_operator.webhook.__main__")
 
     async def forever() -> None:
         server = kind(OnePolicy(), Path(folder, "tls.crt"), Path(folder, "tls.key"))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from pathlib import Path
 
 from slackwater_lab.processes.stealtime import ProcessorSeconds
 
@@ -32,6 +33,17 @@ def not_run(reasons: Iterator[str]) -> str:
     counts = Counter(want(reason) for reason in reasons)
     parts = [f"{number} for want of {thing}" for thing, number in counts.most_common()]
     return f"not run: {', '.join(parts)}" if parts else "not run: none"
+
+
+def read_names(path: Path) -> frozenset[str]:
+    """The tests that a list names."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return frozenset(line for line in lines if not line.startswith("#"))
+
+
+def left_to_deep(deep: Collection[str]) -> str:
+    """One line: how many tests are played by another command."""
+    return f"deep: {len(deep)} kept worlds and recordings not played (make deep, and every submission, does)"
 
 
 def stolen(before: ProcessorSeconds, now: ProcessorSeconds) -> str:

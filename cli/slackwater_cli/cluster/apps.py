@@ -9,7 +9,7 @@ import typer
 
 from slackwater.errors import Unavailable
 from slackwater_cli.cluster.connection import Context, Everywhere, Kubeconfig, Namespace, api_server, namespace_of
-from slackwater_cli.printing import Column, Format, Output, show
+from slackwater_cli.printing import Column, Format, Output, show, tell
 
 if TYPE_CHECKING:
     from slackwater_monitor.sources.views import App
@@ -39,7 +39,7 @@ def command(
         raise Unavailable("this cluster knows no TrackedApps; is Slackwater installed?") from problem
     found, wrong = decoding.read(decoding.apps_at(time.time()), bodies, "trackedapps")
     for sentence in wrong:
-        typer.echo(sentence, err=True)
+        tell(sentence, stderr=True)
     chosen = [each for each in found if (app is None or each.matches(app)) and (each.waits or not waiting)]
     ordered = sorted(chosen, key=lambda each: (each.queue, each.position or 0, each.namespace, each.name))
     show(ordered, columns(everywhere=everywhere), output, "no app matches" if found else "no app is tracked there")

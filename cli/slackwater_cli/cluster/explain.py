@@ -10,7 +10,7 @@ from rich.table import Table
 from slackwater.errors import InvalidInput
 from slackwater_cli.cluster.connection import Namespace, Reach
 from slackwater_cli.optiongroups import grouped
-from slackwater_cli.printing import Format, Output, data, jsonable, put
+from slackwater_cli.printing import Format, Output, data, jsonable, put, tell
 
 if TYPE_CHECKING:
     from slackwater_cluster.api.client import ExtenderClient
@@ -45,7 +45,7 @@ def command(
     try:
         found = explain(api, asked, chosen, name, system=reach.system)
     except NotFound as problem:
-        typer.echo(f"there is no pod {chosen}/{name}", err=True)
+        tell(f"there is no pod {chosen}/{name}", stderr=True)
         raise typer.Exit(NOT_FOUND) from problem
     if not data(jsonable(found), output):
         _print(lines(found, None if output is Format.WIDE else SHOWN))
@@ -75,7 +75,7 @@ def _node(asked: ExtenderClient, name: str, output: Format) -> None:
     try:
         found = about_node(asked, name)
     except NotFound as problem:
-        typer.echo(f"the extender knows no node {name}", err=True)
+        tell(f"the extender knows no node {name}", stderr=True)
         raise typer.Exit(NOT_FOUND) from problem
     if not data(found, output):
         _print(node_lines(found))

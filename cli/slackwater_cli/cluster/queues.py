@@ -9,7 +9,7 @@ import typer
 
 from slackwater.errors import Unavailable
 from slackwater_cli.cluster.connection import Context, Kubeconfig, api_server
-from slackwater_cli.printing import Column, Format, Output, data, jsonable, show
+from slackwater_cli.printing import Column, Format, Output, data, jsonable, show, tell
 
 if TYPE_CHECKING:
     from slackwater_monitor.sources.views import Amounts, Pool, Queue
@@ -36,7 +36,7 @@ def command(
     except NotFound as problem:
         raise Unavailable("this cluster knows no AdmissionQueues; is Slackwater installed?") from problem
     for sentence in (*wrong, *also):
-        typer.echo(sentence, err=True)
+        tell(sentence, stderr=True)
     queues = [each for each in queues if queue in (None, each.name)]
     pools = [each for each in pools if queue in (None, each.queue)]
     nested = {"queues": jsonable(queues), "pools": jsonable(pools)}

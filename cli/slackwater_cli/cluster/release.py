@@ -17,7 +17,7 @@ from slackwater_cli.cluster.connection import (
     api_server,
     namespace_of,
 )
-from slackwater_cli.printing import Column, Format, Output, show
+from slackwater_cli.printing import Column, Format, Output, show, tell
 
 # 0 all were freed, 1 nothing was held, 3 some could not be freed, 4 the question was not answered with yes.
 NOTHING, SOME, NOT_CONFIRMED = 1, 3, 4
@@ -50,10 +50,10 @@ def command(
     found, missing = chosen(known, pods or (), app, place)
     for name in missing:
         where = "" if "/" in name else f" in {place or 'any namespace'}"
-        typer.echo(f"{name} is not held by Slackwater{where}", err=True)
+        tell(f"{name} is not held by Slackwater{where}", stderr=True)
     if found and not (dry_run or yes):
         _confirm(len(found))
-    results = [released(api, each, dry_run=dry_run) for each in found]
+    results = released(api, found, dry_run=dry_run)
     columns: list[Column[Released]] = [
         Column("NAMESPACE", lambda each: each.namespace),
         Column("POD", lambda each: each.name),
@@ -75,5 +75,5 @@ def _confirm(count: int) -> None:
     typer.echo(singular(f"Free {count} pods now, past queue, pool and order? [y/N]: "), err=True, nl=False)
     answer = sys.stdin.readline()
     if answer.strip().lower() not in ("y", "yes"):
-        typer.echo("nothing was freed" if answer else "\nnothing was freed: nobody answers here; add --yes", err=True)
+        tell("nothing was freed" if answer else "\nnothing was freed: nobody answers here; add --yes", stderr=True)
         raise typer.Exit(NOT_CONFIRMED)

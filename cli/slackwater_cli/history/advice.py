@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from slackwater_cli.printing import Column, Format, console, data, jsonable, put, table
+from slackwater_cli.printing import Column, Format, console, data, jsonable, put, table, tell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,7 +29,7 @@ def print_advice(found: Sequence[Advice], output: Format, rows: int, prices: Pri
     title = f"{len(shown)} of {count(len(found), 'workload that is', 'workloads that are')} worth a change"
     put(table(shown, _columns(priced=prices is not None), wide=wide, title=title), wide=wide)
     if prices is not None:
-        out.print(f"Prices: {prices.source}.", soft_wrap=True, highlight=False)
+        tell(f"Prices: {prices.source}.")
     for each in shown:
         _print(out, each)
 

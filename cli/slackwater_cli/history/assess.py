@@ -14,7 +14,7 @@ from slackwater_cli.history import prometheus as asking
 from slackwater_cli.history.advice import idle_cost, print_advice
 from slackwater_cli.optiongroups import grouped
 from slackwater_cli.options import refuse_unread
-from slackwater_cli.printing import Format, Output, console, data, put, written
+from slackwater_cli.printing import Format, Output, data, put, tell, written
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -118,10 +118,9 @@ def _show(found: Assessment, output: Format, wanted: Wanted) -> None:
     elif not data(jsonable(found, wanted.prices), output):
         wide = output is Format.WIDE
         put(render(found, wanted.by.value, wanted.rows, wide=wide), wide=wide)
-        out = console()
         if wanted.prices is not None:
-            out.print(idle_cost(found, wanted.prices), soft_wrap=True, highlight=False)
-        out.print("What to write into each workload: add --advice", style="dim")
+            tell(idle_cost(found, wanted.prices))
+        tell("What to write into each workload: add --advice", style="dim")
     if wanted.report is not None:
         written(write(found, wanted.report, wanted.prices))
 

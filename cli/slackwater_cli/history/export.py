@@ -9,7 +9,7 @@ import typer
 
 from slackwater_cli.history import prometheus as asking
 from slackwater_cli.optiongroups import grouped
-from slackwater_cli.printing import console
+from slackwater_cli.printing import tell
 from slackwater_cli.progress import bars
 
 
@@ -38,11 +38,10 @@ def command(
         found = run(order, tick("asking Prometheus"), tick("reading answers"))
     made = export(found, stem(file), chosen)
     paths = write(made, file)
-    out = console(stderr=True)
     jobs = made.workload.jobs
     sizes = {"job": len(jobs), "task": sum(job.tasks for job in jobs), "node": len(made.nodes)}
-    out.print(", ".join(count(number, thing) for thing, number in sizes.items()), highlight=False, soft_wrap=True)
+    tell(", ".join(count(number, thing) for thing, number in sizes.items()), stderr=True)
     for note in (*made.workload.notes, *found.notes):
-        out.print(f"note: {note}", style="dim", highlight=False, soft_wrap=True)
+        tell(f"note: {note}", style="dim", stderr=True)
     for what, path in paths.items():
-        out.print(f"{what}: {path}", highlight=False, soft_wrap=True)
+        tell(f"{what}: {path}", stderr=True)

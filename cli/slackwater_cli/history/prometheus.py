@@ -13,6 +13,7 @@ import typer
 
 from slackwater.errors import InvalidInput, Unavailable
 from slackwater_cli.cluster.connection import Context, Kubeconfig, api_server
+from slackwater_cli.printing import tell
 from slackwater_cluster.timestamps import parse
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class Server:
             remedy = f"add --prometheus http://HOST:PORT{more}"
             trouble = f"no address is given, and none was found ({problem})"
             raise InvalidInput("--prometheus", trouble, remedy) from problem
-        typer.echo(f"asking Service {service.namespace}/{service.name} through the API server", err=True)
+        tell(f"asking Service {service.namespace}/{service.name} through the API server", stderr=True)
         proved = ServerCredentials(endpoint=api.endpoint)
         return ask(f"{api.endpoint.url}{service.path}", self.rate, self.timeout, proved)
 

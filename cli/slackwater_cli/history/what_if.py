@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from slackwater_cli.options import policy_names
-from slackwater_cli.printing import Format, Output, console, data, put, written
+from slackwater_cli.printing import Format, Output, data, put, tell, written
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -68,16 +68,15 @@ def _print(found: Comparison, *, wide: bool) -> None:
             f"{NAMES.get(name, name)}{world}{replay}", *_cells(each, wide), style="red" if each.deadlock else None
         )
     put(made, wide=True)
-    out = console()
     if found.errors:
         words = ", ".join(f"{name} {100 * error:+.1f} %" for name, error in found.errors.items())
-        out.print(f"error of the replay of what did happen: {words}", soft_wrap=True, highlight=False)
+        tell(f"error of the replay of what did happen: {words}")
     if found.warning:
-        out.print(f"warning: {found.warning}", style="yellow", highlight=False, soft_wrap=True)
+        tell(f"warning: {found.warning}", style="yellow")
     if found.verdict:
-        out.print(found.verdict, style="bold", highlight=False, soft_wrap=True)
+        tell(found.verdict, style="bold")
     for note in found.notes:
-        out.print(f"note: {note}", style="dim", highlight=False, soft_wrap=True)
+        tell(f"note: {note}", style="dim")
 
 
 def _cells(each: WhatIfFigures, wide: bool) -> list[str]:

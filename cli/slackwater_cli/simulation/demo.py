@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from slackwater_cli.printing import console
+from slackwater_cli.printing import console, tell
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -56,19 +56,17 @@ def command(
     plays = {scene: {policy: outcomes[scene, policy] for policy in POLICIES} for scene in SCENES}
     metrics = {scene: {policy: measure(each) for policy, each in found.items()} for scene, found in plays.items()}
     further = _spread(seed, makespans)
-    out.print(f"{verdict(metrics['hour'])}\n", style="bold", highlight=False)
+    tell(f"{verdict(metrics['hour'])}\n", style="bold")
     for scene, title in SCENES.items():
         out.print(_table(title, metrics[scene]))
     for line in [*standstill(plays["nine"]), *further]:
-        out.print(line, soft_wrap=True, highlight=False)
+        tell(line)
     page = write(list(plays["hour"].values()), report, told(SCENES, plays, further))
-    out.print(f"\nThe same as a page, with figures: {page}", soft_wrap=True, highlight=False)
-    out.print(
+    tell(f"\nThe same as a page, with figures: {page}")
+    tell(
         "Decided by the functions that run in a cluster; apps and use are made up (gen:hour).\n"
         f"Next: {called()} demo --serve (watch it), {called()} assess --help (your cluster).",
         style="dim",
-        highlight=False,
-        soft_wrap=True,
     )
     if serve:
         _serve(outcomes, port)
@@ -98,7 +96,7 @@ def _serve(outcomes: dict[tuple[str, str], Outcome], port: int) -> None:
         scene: Replay(outcomes[scene, "slackwater"], rival=outcomes[scene, "kube"], speed=speed, opening=opening)
         for scene, (speed, opening) in PACES.items()
     }
-    console().print(f"\nDashboard: http://127.0.0.1:{port}/ (Ctrl-C ends it)", highlight=False)
+    tell(f"\nDashboard: http://127.0.0.1:{port}/ (Ctrl-C ends it)")
     show(Scenes(plays, SCENES), options("127.0.0.1", port))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from slackwater.errors import InvalidInput
+from slackwater_cli.printing import tell
 
 
 def command(
@@ -24,10 +25,10 @@ def command(
         if each.differences:
             differing += 1
             if differing <= show:
-                typer.echo(f"round {rounds} at {each.now:g}: " + "; ".join(each.differences))
+                tell(f"round {rounds} at {each.now:g}: " + "; ".join(each.differences))
     if not rounds:
         raise InvalidInput(str(recording), "it holds no round", "give a file written by --record")
     done = f"{count(rounds, 'round')} with {count(releases, 'release')} decided again"
-    typer.echo(f"{done}, {differing} of them otherwise")
+    tell(f"{done}, {differing} of them otherwise")
     if differing:
         raise typer.Exit(1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slackwater_cli.printing import FOR_PEOPLE, Format, Output, console, data, written
+from slackwater_cli.printing import FOR_PEOPLE, Format, Output, console, data, tell, written
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -61,5 +61,5 @@ def _print(studies: list[Study], output: Format) -> None:
             out.print(terminal(tables.sensitivity(study), boxed=True))
         for label, lines in (("modelled", study.modelled), ("note", study.remarks)):
             for line in lines:
-                out.print(f"{label}: {line}", style="dim", soft_wrap=True, highlight=False)
+                tell(f"{label}: {line}", style="dim")
         out.print()

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from slackwater.errors import InvalidInput
 from slackwater_cli.options import parse_settings, policy_names, refuse_unread
-from slackwater_cli.printing import FOR_PEOPLE, Format, Output, console, data, jsonable, put, written
+from slackwater_cli.printing import FOR_PEOPLE, Format, Output, console, data, jsonable, put, tell, written
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -211,9 +211,9 @@ def _print(outcomes: list[Outcome], output: Format, *, forecasts: bool) -> None:
     if counted is not None:
         out.print(terminal(counted, boxed=True))
     for outcome in asked.values():
-        out.print(_sentence(outcome), soft_wrap=True, highlight=False)
+        tell(_sentence(outcome))
     for line in notes(outcomes):
-        out.print(line, style="dim", soft_wrap=True, highlight=False)
+        tell(line, style="dim")
 
 
 def _judged(outcome: Outcome) -> dict[str, object]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slackwater_cli.helptexts import Command, Group
-from slackwater_cli.printing import Column, Format, Output, show
+from slackwater_cli.printing import Column, Format, Output, show, tell
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def fetch(
     trace = named(name)
     with bars() as tick:
         path = fetch(trace, to, tick(name))
-    typer.echo(f"{path}: checksum is right; licence: {trace.licence}")
+    tell(f"{path}: checksum is right; licence: {trace.licence}")
     typer.echo(f"try: {trace.use}")
 
 

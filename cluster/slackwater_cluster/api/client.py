@@ -17,6 +17,7 @@ from slackwater_cluster.api.contenttypes import MERGE
 from slackwater_cluster.api.credentials import Credentials
 from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_cluster.api.paths import api_path, joined
+from slackwater_cluster.api.unreadable import UNREADABLE
 
 TIMEOUT = 10.0
 # Objects per page of a list: the API server answers large lists in pieces.
@@ -128,7 +129,7 @@ class ApiClient:
         for _ in range(MOST_PAGES):
             try:
                 page = read(asked)
-            except msgspec.DecodeError as problem:
+            except UNREADABLE as problem:
                 raise Unavailable(f"API server: {path} is no list of objects: {problem}") from problem
             yield from page.items or ()
             if not page.metadata or not page.metadata.continue_:

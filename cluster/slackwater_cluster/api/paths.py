@@ -49,6 +49,12 @@ def group_path(group: str, version: str = "") -> str:
     return joined("apis", group, *([version] if version else ()))
 
 
+def namespace_of(path: str) -> str:
+    """The namespace of an address; "" where it has none."""
+    _, _, rest = path.partition("/namespaces/")
+    return rest.partition("/")[0]
+
+
 def joined(*parts: str) -> str:
     """Checked and quoted parts, joined; the only place where a path is put together."""
     return "".join(f"/{quote(segment(part), safe=':')}" for part in parts)

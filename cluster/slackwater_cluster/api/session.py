@@ -1,7 +1,8 @@
 """One aiohttp session to the API server: few connections, a bounded number of writes in flight, answers as bytes.
 
 Measured: the API server is the bound, not Python (150 to 200 releases/s on two shared cores), and pushing more in
-flight lowered the rate. So writes are paced by answers: at most `in_flight` at once.
+flight lowered the rate. So writes are paced by answers: at most `in_flight` at once. Namespaces take turns, and writes
+that wait for a slow webhook leave room for those of other namespaces.
 """
 
 from __future__ import annotations
@@ -20,12 +21,15 @@ import orjson
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.contenttypes import JSON
 from slackwater_cluster.api.endpoint import Endpoint
+from slackwater_cluster.api.fairslots import MOST, FairSlots
+from slackwater_cluster.api.paths import namespace_of
+from slackwater_cluster.api.unreadable import UNREADABLE
 
 # Without this a re-listing of 150,000 pods would wait behind one slow answer; bookmarks come every minute.
 READ_TIMEOUT = 90.0
 CONNECT_TIMEOUT = 5.0
-# For 8 watches, 16 writes and twice 8 look-ups of the operator at the same time: none of them waits for another.
-CONNECTIONS = 48
+# For 8 watches and twice 8 look-ups of the operator at the same time, and some reads: beside those of writes.
+CONNECTIONS = 32
 # Proof of who we are is asked for again after this many seconds: a mounted token is good for minutes after its renewal,
 # and a thread for each request took a fifth of the CPU of a release.
 PROOF_SECONDS = 30.0
@@ -57,7 +61,7 @@ class Answer:
         """The server's own sentence, for logs and errors."""
         try:
             return f"{self.status}: {msgspec.json.decode(self.body, type=_Status).message}"
-        except msgspec.DecodeError:
+        except UNREADABLE:
             return f"{self.status}: {self.body[:200].decode(errors='replace')}"
 
 
@@ -80,16 +84,18 @@ class Session:
     ) -> None:
         self._endpoint, self._may_write = endpoint, may_write
         self._in_flight = in_flight
-        self._slots: asyncio.Semaphore
+        self._slots: FairSlots
         self._http: aiohttp.ClientSession
         self._proof: Mapping[str, str] = {}
         self._proven = float("-inf")
 
     async def __aenter__(self) -> Self:
-        self._slots = asyncio.Semaphore(self._in_flight)
+        self._slots = FairSlots(self._in_flight)
         self._http = aiohttp.ClientSession(
             base_url=f"{self._endpoint.url}/",
-            connector=aiohttp.TCPConnector(limit=CONNECTIONS, ssl=self._endpoint.tls, keepalive_timeout=60),
+            connector=aiohttp.TCPConnector(
+                limit=CONNECTIONS + MOST * self._in_flight, ssl=self._endpoint.tls, keepalive_timeout=60
+            ),
             timeout=_timeout(None),
             headers={"Accept": JSON, "User-Agent": "slackwater"},
             proxy=self._endpoint.proxy,
@@ -138,7 +144,7 @@ class Session:
         self, method: str, path: str, body: object, *, content_type: str = JSON, seconds: float | None = None
     ) -> Answer:
         """Send one write and wait for its answer, for so long; more than `in_flight` writers queue here."""
-        async with self._slots:
+        async with self._slots.slot(namespace_of(path)):
             headers = {**await self._headers(), "Content-Type": content_type}
             if not self._may_write():
                 raise Unavailable("nothing is written any more: another replica may lead")

@@ -15,6 +15,7 @@ from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.api.paths import api_path
 from slackwater_cluster.api.session import Answer, Session, TooLarge
+from slackwater_cluster.api.unreadable import UNREADABLE
 from slackwater_cluster.pods.gate import MARKS
 
 WAITING = "spec.nodeName=,status.phase=Pending"
@@ -125,7 +126,7 @@ def _read(answer: Answer) -> _PodPage:
 def _decoded(answer: Answer, shape: type[Shape]) -> Shape:
     try:
         return msgspec.json.decode(answer.body, type=shape)
-    except msgspec.MsgspecError as problem:
+    except UNREADABLE as problem:
         raise Unavailable(f"API server: no list of pods: {problem}") from problem
 
 

@@ -24,7 +24,7 @@ from slackwater_cluster.pods.unbound import UnboundPod, unbound
 
 # Writes under way at most. Ten a second are begun also where each takes `FIRST` seconds.
 WORKERS = 30
-# Writes of a session that lifts gates: one place is left for something else. A session has 48 connections in all.
+# Writes of a session that lifts gates: one place is left for something else.
 IN_FLIGHT = WORKERS + 1
 FIRST = 2.5  # seconds
 AGAIN = 35.0  # seconds: more than a webhook may take

@@ -34,6 +34,14 @@ IN_MANAGED: Manifest = {"matchLabels": {names.MANAGED: "true"}}
 IN_OTHERS: Manifest = {"matchExpressions": [{"key": names.MANAGED, "operator": "NotIn", "values": ["true"]}]}
 # Annotations can be changed through the subresources too.
 CHANGED = ("pods", "pods/status", "pods/resize", "pods/ephemeralcontainers")
+# Of a pod. To compare them one by one costs an API server time in the square of their number: 10 s for 20,000, of which
+# twice as many fit into a pod.
+MOST_ANNOTATIONS = 1000
+COMPARED = 2 * MOST_ANNOTATIONS  # to those that a pod may have the operator adds some of its own
+MANY = (
+    f"a pod of a managed namespace may have {MOST_ANNOTATIONS} annotations, ours among them; "
+    "put long lists into a ConfigMap"
+)
 VERB = f"the verb '{names.RELEASE_VERB}' on {names.RELEASE_RESOURCE}.{names.GROUP}"
 
 
@@ -70,6 +78,9 @@ def _updates(operator: str) -> Manifest:
             f"the annotation {names.PARKED} is written by Slackwater; to change it by hand you need {VERB}"
         ),
     }
+    # First: what is refused for it is not looked at further. Pods that have more already stay as they are.
+    stays_few = f"size({after}) <= {MOST_ANNOTATIONS} || size({after}) <= size({before})"
+    few = {f"{stays_few} || !({_others(operator)})": MANY}
     sealed = {
         f"{cel.listed(names.SEALED)}.all(k, {before}[?k] == {after}[?k])": (
             "annotations slackwater.io/declared-*, admitted-role and shrunk are written at creation and never "
@@ -87,8 +98,8 @@ def _updates(operator: str) -> Manifest:
     return _policy(
         "slackwater-guard",
         constraints=_constraints("UPDATE", *CHANGED, namespaces=IN_MANAGED),
-        rules={**verbs, **sealed, **_of_releasers(operator)},
-        kept=[*sealed, rights],
+        rules={**few, **verbs, **sealed, **_of_releasers(operator)},
+        kept=[*few, *sealed, rights],
     )
 
 
@@ -122,6 +133,7 @@ def _creations() -> Manifest:
         "slackwater-guard-creations",
         constraints=_constraints("CREATE", "pods", namespaces=IN_MANAGED),
         rules={
+            f"size({annotations}) <= {MOST_ANNOTATIONS}": MANY,
             f"!{cel.listed(names.SEALED)}.exists(k, k in {annotations}) || ({written})": (
                 "annotations slackwater.io/declared-*, admitted-role and shrunk are written by Slackwater alone, and "
                 "never on a pod that names its node, another scheduler or a DaemonSet, nor in namespaces that are "
@@ -169,7 +181,8 @@ def _same_annotations(but: str = f"k.startsWith('{names.PREFIX}')") -> str:
     """Whether an update leaves all annotations as they were, but for some; ours unless told."""
     both = ("object", "oldObject")
     before, after = (f"{which}.metadata.?annotations.orValue({{}})" for which in reversed(both))
-    return f"{after}.all(k, {but} || {before}[?k] == {after}[?k]) && {before}.all(k, {but} || k in {after})"
+    few = " && ".join(f"size({each}) <= {COMPARED}" for each in (before, after))
+    return f"{few} && {after}.all(k, {but} || {before}[?k] == {after}[?k]) && {before}.all(k, {but} || k in {after})"
 
 
 def _same_gates() -> str:

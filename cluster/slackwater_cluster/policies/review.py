@@ -10,6 +10,7 @@ import msgspec
 import orjson
 
 from slackwater.errors import InvalidInput
+from slackwater_cluster.api.unreadable import UNREADABLE
 from slackwater_cluster.policies.mutation import Operation
 
 API_VERSION = "admission.k8s.io/v1"
@@ -35,7 +36,7 @@ def read(body: bytes) -> ReviewRequest:
     """The request of an AdmissionReview about a pod."""
     try:
         request = _DECODER.decode(body).request
-    except msgspec.MsgspecError as problem:
+    except UNREADABLE as problem:
         raise InvalidInput("AdmissionReview", str(problem), f"send one of {API_VERSION} about a new pod") from problem
     if not isinstance(request.pod.get("metadata"), dict) or not isinstance(request.pod.get("spec"), dict):
         raise InvalidInput("AdmissionReview", "its object is no pod", f"send one of {API_VERSION} about a new pod")

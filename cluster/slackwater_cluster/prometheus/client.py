@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 import httpx2
 import msgspec
 
+from slackwater_cluster.api.unreadable import UNREADABLE
 from slackwater_cluster.prometheus.transport import AnswerWarnings, QueryConnection, QuerySession
 
 
@@ -69,7 +70,7 @@ class Prometheus:
         )
         try:
             return set(_NAMES.decode(body).data or [])
-        except msgspec.DecodeError as problem:
+        except UNREADABLE as problem:
             raise self._session.strange(body) from problem
 
     def instant(self, query: str, at: float) -> Iterator[tuple[dict[str, str], float]]:
@@ -92,7 +93,7 @@ class Prometheus:
         body = self._session.get(path, parameters)
         try:
             answer = _ANSWERS.decode(body)
-        except msgspec.DecodeError as problem:
+        except UNREADABLE as problem:
             raise self._session.strange(body) from problem
         self.warnings.update(answer.sentences())
         return answer.data.result if answer.data is not None else []

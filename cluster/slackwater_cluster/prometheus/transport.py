@@ -17,6 +17,7 @@ import msgspec
 
 from slackwater.errors import InvalidInput, Unavailable
 from slackwater_cluster.api.credentials import Credentials
+from slackwater_cluster.api.unreadable import UNREADABLE
 from slackwater_cluster.prometheus.matchers import checked, narrowed
 
 # Answers that mean "not now": too many requests, and gateways or stores that are busy or starting.
@@ -202,7 +203,7 @@ def _said(reply: httpx2.Response) -> str:
         return f"{reply.status_code} {reply.reason_phrase} with a web page"
     try:
         error = _REFUSALS.decode(reply.content).error
-    except msgspec.DecodeError:
+    except UNREADABLE:
         error = reply.text[:120].strip()
     return f"{reply.status_code} {error or reply.reason_phrase}".strip()
 

@@ -10,6 +10,7 @@ import httpx2
 import msgspec
 
 from slackwater.errors import Unavailable
+from slackwater_cluster.api.unreadable import UNREADABLE
 from slackwater_cluster.prometheus.connection import Connection
 from slackwater_cluster.prometheus.transport import AnswerWarnings, QuerySession
 
@@ -112,7 +113,7 @@ def pod_of(labels: PodLabels) -> tuple[str, str]:
 def _decoded(decoder: msgspec.json.Decoder[list[S]], piece: bytes) -> list[S]:
     try:
         return decoder.decode(piece)
-    except msgspec.DecodeError as problem:
+    except UNREADABLE as problem:
         raise Unavailable(f"an answer that breaks off: {problem}") from problem
 
 
@@ -132,14 +133,14 @@ class VectorClient:
         body = self._session.post("/api/v1/query", {"query": promql, "timeout": f"{round(1000 * self._timeout)}ms"})
         try:
             return decode(body)
-        except msgspec.DecodeError as problem:
+        except UNREADABLE as problem:
             raise self._session.strange(body) from problem
         except Unavailable as problem:
             raise Unavailable(self._session.sentence(str(problem))) from problem
 
 
 def decode(body: bytes) -> Vector:
-    """The vector in an answer; Unavailable where it holds none, msgspec.DecodeError where it is no answer at all."""
+    """The vector in an answer; Unavailable where it holds none, one of UNREADABLE where it is no answer at all."""
     quick = _sliced(body)
     if quick is not None:
         return quick

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from slackwater.errors import Unavailable
+from slackwater_cluster.api.unreadable import UNREADABLE
 from slackwater_cluster.objects.wire import Meta
 
 _ERROR = b'{"type":"ERROR"'
@@ -67,20 +68,20 @@ class Decoding:
         """One piece of a list."""
         try:
             listed = self._lists.decode(body)
-        except msgspec.DecodeError:
+        except UNREADABLE:
             return self._singly(body)
         return Chunk(listed.metadata, listed.items or ())
 
     def _singly(self, body: bytes) -> Chunk:
         try:
             raw = self._raws.decode(body)
-        except msgspec.DecodeError as problem:
+        except UNREADABLE as problem:
             raise Unavailable(f"the answer is not a list: {problem}") from problem
         good, unread = [], []
         for item in raw.items or ():
             try:
                 good.append(self._items.decode(item))
-            except msgspec.DecodeError as problem:
+            except UNREADABLE as problem:
                 meta = _meta(item)
                 self._skipped(problem, meta)
                 unread += [meta] if meta else []
@@ -93,7 +94,7 @@ class Decoding:
         """
         try:
             event = self._events.decode(line)
-        except msgspec.DecodeError as problem:
+        except UNREADABLE as problem:
             mark = self._marked(line)
             self._skipped(problem, mark.object.metadata if mark else None)
             return None if mark is None else (mark.type, mark.object.metadata, None)
@@ -103,7 +104,7 @@ class Decoding:
         """An event whose object cannot be decoded otherwise."""
         try:
             return self._marks.decode(line)
-        except msgspec.DecodeError:
+        except UNREADABLE:
             return None
 
 
@@ -111,7 +112,7 @@ def _meta(item: msgspec.Raw) -> Meta | None:
     """The metadata of a listed object that cannot be decoded otherwise."""
     try:
         return msgspec.json.decode(item, type=_Marked).metadata
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return None
 
 
@@ -121,5 +122,5 @@ def failure(line: bytes) -> WatchStatus | None:
         return None
     try:
         return msgspec.json.decode(line, type=_Failure).object
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return WatchStatus(code=0, message="unreadable ERROR event")

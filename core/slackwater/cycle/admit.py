@@ -28,7 +28,7 @@ from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.podline.readiness import stands_aside
 from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
 from slackwater.pools.pools import Adjustment, Category
-from slackwater.resources import Resources
+from slackwater.resources import Resources, total
 from slackwater.validation import TOLERANCE
 
 
@@ -72,7 +72,7 @@ class AdmissionRound:
         self.budget = DriverBudget(snapshot, queue, self.running, self.sizes, driver_nodes)
         self.assembly = Assembly(rooms, driver_nodes, empty, self.shapes, queue, snapshot.now, snapshot.patience)
         self._slots = PoolSlots(pool, self.sizes, self.running, driver_nodes.serves) if pool else None
-        self.bound = OwnersBound(pool, queue.free, self.apps, self.sizes)
+        self.bound = OwnersBound(pool, queue.free, self.apps, self.sizes, growth.with_room)
         # Slots of what was released in this round.
         self.spent = self._slots.spent if self._slots else dict.fromkeys(Category, 0.0)
         self.awaited: list[App] = []  # room is kept for the first task of these
@@ -143,7 +143,7 @@ class AdmissionRound:
             verdict, grows = self._admit(app, position)
             if verdict is not None:
                 return verdict, False
-        return (None, True) if grows else (self._pass_pool(app, position), False)
+        return (None, True) if grows else (self._pass_pool(app, position) or self._pass_bound(app, position), False)
 
     def infeasible(self, app: App, position: int = 0) -> Verdict | None:
         """The verdict on an app that no node, or not all nodes together, could ever serve."""
@@ -286,6 +286,28 @@ class AdmissionRound:
             return Verdict(app.id, WaitReason.LENT, numbers | {"unused": free}, position)
         return Verdict(app.id, WaitReason.POOL, numbers, position)
 
+    def _pass_bound(self, app: App, position: int) -> Verdict | None:
+        """An owner's bound of delta: what it keeps from going holds neither budget nor slots, and is before nobody."""
+        side, short = self.sizes[app.id].category, None
+        for asked in self._at_first(app):
+            if (short := self.bound.enter(side, asked, lambda: self._could_go(app))) is None:
+                return None
+        return short and Verdict(app.id, WaitReason.POOL, {"category": side.name.lower(), **short._asdict()}, position)
+
+    def _could_go(self, app: App) -> bool:
+        """Whether there is room now for what of the app goes first, as in `_at_first`."""
+        facts = self.facts(app)
+        if app.gang and facts.driver is None:
+            return self.rooms.holds_all([(self.shapes[app.id, group.key], len(group.held)) for group in facts.first])
+        return any(self.seated(app, group) for group in facts.first)
+
+    def _at_first(self, app: App) -> list[Resources]:
+        """What of the app may go first: its driver, all of a gang without one, else a pod of any of its groups."""
+        facts = self.facts(app)
+        if app.gang and facts.driver is None:
+            return [total(group.request * len(group.held) for group in facts.first)]
+        return [group.request for group in facts.first]
+
     # ---- room that nobody before them can use ----------------------------------------------------------------------
 
     def passed_over(self, starts: Admitted) -> list[App]:
@@ -318,12 +340,15 @@ class AdmissionRound:
         task = reserve()
         return task is not None and self.budget.leaves_a_task(app, task)
 
-    def keep_first_tasks(self, snapshot: Snapshot, gone: Collection[str]) -> None:
-        """Keep room for the first tasks of drivers that have just started; `gone`: apps that this round released."""
-        if coming := first_tasks(snapshot, self.queue, self.apps, self.facts, gone):
-            shapes = self.rooms.shapes(self.queue, [task for _, task in coming])
-            seats = self.rooms.keep_most([(shape, 1) for shape in shapes])
-            self.awaited = [app for (app, _), seat in zip(coming, seats, strict=True) if seat]
+    def awaits(self, snapshot: Snapshot, gone: Collection[str]) -> list[tuple[App, PodGroup]]:
+        """First tasks of drivers that have just started; `gone`: apps that this round released."""
+        return first_tasks(snapshot, self.queue, self.apps, self.facts, gone)
+
+    def keep(self, coming: Sequence[tuple[App, PodGroup]]) -> None:
+        """Keep room for these first tasks, as far as there is any."""
+        shapes = self.rooms.shapes(self.queue, [task for _, task in coming])
+        seats = self.rooms.keep_most([(shape, 1) for shape in shapes])
+        self.awaited += [app for (app, _), seat in zip(coming, seats, strict=True) if seat]
 
     def overdue(self, started: Iterable[App]) -> Iterable[App]:
         """Apps that have waited longer than patience, in order; room is kept for the first that fits nowhere."""

@@ -9,7 +9,7 @@ larger pods stay whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby, islice
 from operator import ge, sub
@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from slackwater.cycle.feasibility import reachable
+from slackwater.cycle.podline.earlystart import at_once
 from slackwater.cycle.podline.packing import PodSize, packed
+from slackwater.cycle.podline.searchturns import SearchTurns
 from slackwater.cycle.snapshot import PodGroup, Queue, Snapshot
 from slackwater.nodetable import NodeTable
 from slackwater.resources import NOTHING, Resources, holding, needed, places
@@ -36,7 +38,7 @@ _NO_SHARE = 1e300
 
 # Where pods of several sizes fit together is searched for as long as a round has time for: pods × nodes, steps back.
 SEARCHED, STEPS = 4096, 200
-SEARCHES = 20  # in one round: it must not take longer the more gangs wait
+SEARCHES = 20  # in one round: it must not take longer the more gangs wait; who gets them, see `SearchTurns`
 
 
 class _Key(NamedTuple):
@@ -51,7 +53,7 @@ class _Key(NamedTuple):
 class NodeRooms:
     """What is left on each node, and which shapes still fit where."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, *, searches: int = SEARCHES) -> None:
         self._snapshot = snapshot
         table = snapshot.nodes if snapshot.nodes is not None else _together(snapshot)
         self._table, self.kinds, self.names = table, table.kinds, table.names
@@ -72,7 +74,7 @@ class NodeRooms:
         self._closed: Mask = np.zeros(len(table), np.bool_)
         # Pods that did not all fit, and whether that is certain; room only shrinks in a round.
         self._vain: dict[tuple[tuple[int, int], ...], bool] = {}
-        self._searches = SEARCHES
+        self._searches = SearchTurns(searches, snapshot.now, self._gangs)
         self._slacks: dict[int, Floats] = {}  # by shape, see _slack; renewed row by row as pods take their room
 
     def shapes(self, queue: Queue, groups: Iterable[PodGroup]) -> list[int]:
@@ -239,9 +241,8 @@ class NodeRooms:
         """The same for a few pods and nodes, looked for in other ways still; and whether it is certain."""
         pods = [at for at in self._hardest(wanted) for _ in range(wanted[at][1])]
         rows = np.flatnonzero(self._fits[[shape for shape, _ in wanted]].any(axis=0))
-        if len(pods) * len(rows) > SEARCHED or self._searches <= 0:
+        if len(pods) * len(rows) > SEARCHED or not self._searches.take(tuple(sorted(wanted))):
             return None, False
-        self._searches -= 1
         sizes = [
             PodSize(
                 np.concatenate([self._asked[shape], self._natives[shape]]),
@@ -260,6 +261,15 @@ class NodeRooms:
             self._charge(wanted[at][0], int(rows[place]))
         return found, True
 
+    def _gangs(self) -> Iterator[tuple[tuple[int, int], ...]]:
+        """The gangs of several sizes, as shapes and how many pods of each are held."""
+        queues = {queue.name: queue for queue in self._snapshot.queues}
+        for app in sorted(self._snapshot.apps, key=lambda app: (app.submitted, app.id)):
+            groups = at_once(app) if app.gang and app.queue in queues else []
+            shapes = self.shapes(queues[app.queue], groups) if len(groups) > 1 else []
+            if len(set(shapes)) > 1:
+                yield tuple(sorted(zip(shapes, (len(group.held) for group in groups), strict=True)))
+
     def _hardest(self, wanted: Sequence[tuple[int, int]]) -> list[int]:
         """The rarest first: they have the fewest nodes to choose from. Then the largest: small ones fit beside them."""
         return sorted(range(len(wanted)), key=lambda at: (self._counts[wanted[at][0]], -self._size(wanted[at][0])))
@@ -274,6 +284,8 @@ class NodeRooms:
     def _restore(self, state: tuple[Floats, Floats, Mask, NDArray[np.intp]]) -> None:
         self.room, self.native, self._fits, self._counts = state
         self._slacks.clear()
+        if len(self._asked) > len(self._fits):  # shapes that were numbered meanwhile, see `_gangs`
+            self._search()
 
     # ---- kept for an app that is being assembled --------------------------------------------------------------------
 

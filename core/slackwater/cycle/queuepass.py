@@ -147,9 +147,14 @@ def release_all(lanes: Sequence[Lane], window: ReleaseWindow) -> None:
     """
     _assemble(lanes, window)
     _pass(lanes, window)
-    _keep_first_tasks(lanes)
-    _by_priority(lanes, window, None)
-    _lend(lanes, window, None)
+    _keep_first_tasks(lanes, window)
+    _beyond(lanes, window, None)
+
+
+def _beyond(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None) -> None:
+    """The second and the third pass, for pods of this priority at the least."""
+    _by_priority(lanes, window, least)
+    _lend(lanes, window, least)
 
 
 def _by_priority(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None) -> None:
@@ -172,26 +177,38 @@ def _assemble(lanes: Sequence[Lane], window: ReleaseWindow) -> None:
             if claimant.priority < lowest:
                 lowest = claimant.priority
                 _urgent(lanes, window, claimant.priority + 1)
-                gone = {release.app for other in lanes for release in other.releases}
+                gone = {app for other in lanes for app in _gone(other)}
             if claimant.id not in gone and each.admission.assembly.keep(claimant):
                 break
 
 
-def _keep_first_tasks(lanes: Sequence[Lane]) -> None:
-    """Leave drivers that have just started room for a task, before pools lend what is left."""
-    for each in lanes:
-        if each.pool is not None:
-            each.admission.keep_first_tasks(each.snapshot, {release.app for release in each.releases})
+def _keep_first_tasks(lanes: Sequence[Lane], window: ReleaseWindow) -> None:
+    """Leave drivers that have just started room for a task, once pods of higher priority took what is left for them."""
+    coming = [(each, each.admission.awaits(each.snapshot, _gone(each))) for each in lanes if each.pool is not None]
+    for priority in sorted({app.priority for _, tasks in coming for app, _ in tasks}, reverse=True):
+        if _may_go(lanes, priority + 1):
+            _beyond(lanes, window, priority + 1)
+        for each, tasks in coming:
+            if mine := [(app, task) for app, task in tasks if app.priority == priority]:
+                each.admission.keep(mine)
+
+
+def _gone(each: Lane) -> set[str]:
+    return {release.app for release in each.releases}
+
+
+def _may_go(lanes: Sequence[Lane], least: int) -> bool:
+    """Whether pods of this priority or above lack nothing but room."""
+    apps = ((each.admission, app) for each in lanes for app in each.admission.apps)
+    return any(app.priority >= least and any(candidates(app, admission)) for admission, app in apps)
 
 
 def _urgent(lanes: Sequence[Lane], window: ReleaseWindow, least: int) -> None:
     """What of this priority and above goes; afterwards the pools' borders are closed again for the others."""
-    apps = ((each.admission, app) for each in lanes for app in each.admission.apps)
-    if not any(app.priority >= least and any(candidates(app, admission)) for admission, app in apps):
+    if not _may_go(lanes, least):
         return
     _pass(lanes, window, least)
-    _by_priority(lanes, window, least)
-    _lend(lanes, window, least)
+    _beyond(lanes, window, least)
     for each in lanes:
         if (headroom := each.admission.headroom()) is not None:
             each.line.lend({kind: max(0.0, left_of - each.admission.spent[kind]) for kind, left_of in headroom.items()})

@@ -21,7 +21,6 @@ more memory is in use than the node allows, no margin is below 0: a promise give
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -47,9 +46,9 @@ from slackwater.estimation.risk import (
 from slackwater.estimation.vectorized import Measure, NodeEstimates
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.podindex import PodIndex
-from slackwater.ledger.types import LedgerConfig
+from slackwater.ledger.types import LedgerConfig, NodePromise
 from slackwater.resources import CPU
-from slackwater.validation import TOLERANCE, positive
+from slackwater.validation import positive
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,43 +60,7 @@ if TYPE_CHECKING:
 
 PARTS = 6  # a sample counts half after this part of the horizon, and a pod's own use is trusted as much as its app's
 PROMISES = 12  # promises put aside within a horizon
-MANY = 1000.0  # spreads; more are counted only where use does not vary, and its spread is next to nothing
 EARLY = 0.9  # of a heartbeat: no round begins to the millisecond, and none is to be passed over for that
-
-
-@dataclass(frozen=True, slots=True)
-class NodePromise:
-    """The arithmetic of one kind on one node, for people."""
-
-    asked: float  # the risk that was asked for
-    realised: float  # the share of promises exceeded of late, on nodes of its type
-    compared: float  # promises compared of late
-    centre: float  # m
-    spread: float  # s
-    factor: float  # z; infinite while too little is known
-    peak: float  # promised
-    least: float = 0.0  # what no promise is below: what is used now, of memory that was read pod by pod nine tenths
-
-    @property
-    def beyond(self) -> float:
-        """z·s: what is promised beyond what is expected; below 0 where pods come to use less than that."""
-        return self.factor * self.spread
-
-    @property
-    def steady(self) -> bool:
-        """Whether use varies so little that z, as a number of spreads, tells people nothing."""
-        return MANY <= abs(self.factor) < np.inf
-
-    @property
-    def present(self) -> bool:
-        """Whether the least is promised, as more than that is not expected."""
-        return self.least > self.centre + self.beyond and not self.cut
-
-    @property
-    def cut(self) -> bool:
-        """Whether less is promised than expected: what the pods ask for, or use now, is the most."""
-        highest = max(self.least, self.centre + self.beyond)
-        return self.peak < highest - TOLERANCE * max(1.0, abs(highest))
 
 
 class Crowd(NamedTuple):

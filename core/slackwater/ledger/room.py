@@ -24,8 +24,8 @@ from slackwater.estimation.staleness import Staleness
 from slackwater.estimation.vectorized import Measure, NodeEstimates
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.oomorder import OomOrder
-from slackwater.ledger.riskreserve import NodePromise, RiskMargins
-from slackwater.ledger.types import PodClaim, RoomLine
+from slackwater.ledger.riskreserve import RiskMargins
+from slackwater.ledger.types import NodePromise, PodClaim, RoomLine
 from slackwater.nodetable import NodeRow, NodeTable
 from slackwater.resources import Kinds
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from slackwater.errors import BadNumber, InvalidInput
 from slackwater.estimation.estimator import ALPHA, Mode
@@ -24,10 +24,8 @@ from slackwater.resources import CPU, MEMORY, Kinds
 from slackwater.roles import Role
 from slackwater.validation import TOLERANCE, clip
 
-if TYPE_CHECKING:
-    from slackwater.ledger.riskreserve import NodePromise
-
 Amounts = tuple[float, ...]
+MANY = 1000.0  # spreads; more are counted only where use does not vary, and its spread is next to nothing
 
 
 class ClaimState(StrEnum):
@@ -145,6 +143,41 @@ class Basis(StrEnum):
     FLOOR = "floor"  # allocatable − Σ D: requests leave more than measurement
     KNOWN = "known"  # that, but for pods that are known to use more than they declare
     BOUND = "bound"  # with more room the kernel could kill a pod of somebody else before a task
+
+
+@dataclass(frozen=True, slots=True)
+class NodePromise:
+    """The arithmetic of one kind on one node, for people."""
+
+    asked: float  # the risk that was asked for
+    realised: float  # the share of promises exceeded of late, on nodes of its type
+    compared: float  # promises compared of late
+    centre: float  # m
+    spread: float  # s
+    factor: float  # z; infinite while too little is known
+    peak: float  # promised
+    least: float = 0.0  # what no promise is below: what is used now, of memory that was read pod by pod nine tenths
+
+    @property
+    def beyond(self) -> float:
+        """z·s: what is promised beyond what is expected; below 0 where pods come to use less than that."""
+        return self.factor * self.spread
+
+    @property
+    def steady(self) -> bool:
+        """Whether use varies so little that z, as a number of spreads, tells people nothing."""
+        return MANY <= abs(self.factor) < math.inf
+
+    @property
+    def present(self) -> bool:
+        """Whether the least is promised, as more than that is not expected."""
+        return self.least > self.centre + self.beyond and not self.cut
+
+    @property
+    def cut(self) -> bool:
+        """Whether less is promised than expected: what the pods ask for, or use now, is the most."""
+        highest = max(self.least, self.centre + self.beyond)
+        return self.peak < highest - TOLERANCE * max(1.0, abs(highest))
 
 
 @dataclass(frozen=True, slots=True)

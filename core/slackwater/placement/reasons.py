@@ -6,6 +6,7 @@ every change makes the scheduler try again. Numbers live in `/v1/decisions`, eve
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 
@@ -32,3 +33,8 @@ class FilterReason(StrEnum):
 
 CODES: dict[FilterReason, int] = {reason: position for position, reason in enumerate(FilterReason, start=1)}
 BY_CODE: dict[int, FilterReason] = {code: reason for reason, code in CODES.items()}
+
+
+def tallied(counts: Mapping[str, int]) -> str:
+    """How many nodes each reason keeps a pod from; "2 × too little" would read as twice too little."""
+    return ", ".join(f"{reason} ({count} {'node' if count == 1 else 'nodes'})" for reason, count in counts.items())

@@ -11,6 +11,7 @@ import numpy as np
 
 from slackwater.cycle.appverdicts import describe, singular
 from slackwater.ledger.types import PodClaim, RoomLine
+from slackwater.placement.reasons import tallied
 from slackwater.resources import Resources
 from slackwater_cluster import roomsentence
 from slackwater_cluster.extenderapi import ReservedPod, RoomsReply
@@ -243,7 +244,7 @@ def sentence(record: PodRecord, found: PodContext, now: Mapping[str, Any] | None
         return f"it is refused everywhere: {found.refusal.value}"
     if now is None or now["fitting"]:
         return f"nodes with room: {now['fitting'] if now else 0}; kube-scheduler has not bound it yet"
-    why = ", ".join(f"{count} × {reason}" for reason, count in now["counts"].items())
+    why = tallied(now["counts"])
     return singular(f"none of {now['nodes']} nodes serves it: {why}")
 
 
@@ -252,7 +253,7 @@ def _in_vain(record: PodRecord, now: Mapping[str, Any] | None) -> str:
     if now is None or (now["nodes"] and not now["too_small"]):
         return ""
     if not now["nodes"]:
-        why = ", ".join(f"{count} × {reason}" for reason, count in now["out_of_reach"].items())
+        why = tallied(now["out_of_reach"])
         return f"no node can ever serve it: {why or 'there is none'}"
     most = Resources(now["too_small"])
     short = record.declared.lacking(most)

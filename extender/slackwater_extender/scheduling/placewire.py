@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from slackwater.errors import InvalidInput
+from slackwater_cluster.api.unreadable import UNREADABLE
 from slackwater_cluster.extenderapi import PlaceRequest, ReserveRequest, UnreserveRequest
 
 _REQUESTS = msgspec.json.Decoder(PlaceRequest)
@@ -14,7 +15,7 @@ def read(body: bytes) -> PlaceRequest:
     """Decode a request, or say what is wrong with it."""
     try:
         return _REQUESTS.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+    except UNREADABLE as problem:
         raise InvalidInput("body", str(problem), 'send {"pods": [{"uid": "…"}, …]}') from problem
 
 
@@ -22,7 +23,7 @@ def read_reserve(body: bytes) -> ReserveRequest:
     """Decode a request to reserve, or say what is wrong with it."""
     try:
         return msgspec.json.decode(body, type=ReserveRequest)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+    except UNREADABLE as problem:
         instead = 'send {"pods": [{"uid": "…", "declared": {"cpu": 1}}, …]}'
         raise InvalidInput("body", str(problem), instead) from problem
 
@@ -31,5 +32,5 @@ def read_uids(body: bytes) -> list[str]:
     """Decode the body of /v1/unreserve."""
     try:
         return msgspec.json.decode(body, type=UnreserveRequest).uids
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+    except UNREADABLE as problem:
         raise InvalidInput("body", str(problem), 'send {"uids": ["…"]}') from problem

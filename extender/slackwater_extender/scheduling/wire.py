@@ -16,6 +16,7 @@ import orjson
 
 from slackwater.errors import InvalidInput
 from slackwater.placement.score import TOP
+from slackwater_cluster.api.unreadable import UNREADABLE
 from slackwater_cluster.objects.wire import Pod
 from slackwater_extender.scheduling.evaluate import Scores
 from slackwater_extender.scheduling.nodenames import NodeNameList, lot
@@ -70,7 +71,7 @@ class Question:
         """The pod, decoded."""
         try:
             return _PODS.decode(self.raw)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        except UNREADABLE as problem:
             raise _unreadable(problem) from problem
 
 
@@ -88,7 +89,7 @@ def read(body: bytes) -> Question:
         names = lot(text) or _NAMES.decode(text)
         whole = args.nodes.by_name() if args.nodes is not None and names is None else None
         named = _NAMED.decode(args.pod)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+    except UNREADABLE as problem:
         raise _unreadable(problem) from problem
     if named is None or not named.metadata.name:
         raise InvalidInput("Pod", "missing or without a name", "send what kube-scheduler sends")

@@ -14,6 +14,7 @@ from msgspec import Meta
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.client import ExtenderClient
 from slackwater_cluster.api.paths import joined
+from slackwater_cluster.api.unreadable import UNREADABLE
 
 LARGEST = 1e18  # above every amount of bytes in a cluster; also keeps out what is no number
 
@@ -152,7 +153,7 @@ def checked(answer: Any, shape: type[Any], what: str) -> dict[str, Any]:
     """The answer, if all that is read of it is what it should be."""
     try:
         msgspec.convert(answer, shape)
-    except msgspec.MsgspecError as problem:
+    except UNREADABLE as problem:
         raise Unavailable(f"the extender's answer about {what} cannot be read: {str(problem)[:200]}") from problem
     found: dict[str, Any] = answer
     return found

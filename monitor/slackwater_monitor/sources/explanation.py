@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from slackwater.cycle.appverdicts import WaitReason
 from slackwater.errors import Unavailable
 from slackwater_cluster import names, roomsentence
 from slackwater_cluster.api.client import ApiClient, ExtenderClient, NotFound
@@ -36,6 +37,15 @@ class Explanation:
     ledger: dict[str, Any] | None = None  # what the extender says
     resources: dict[str, str] = field(default_factory=dict)  # the node's arithmetic by kind
     problems: list[str] = field(default_factory=list)
+    note: str = ""  # what a reader should know of the nodes beside the reason, where they are not the gate's own
+
+    @property
+    def since(self) -> str:
+        """The reason is of the last round, the nodes are as they are now: told where they seem to contradict."""
+        fitting = ((self.ledger or {}).get("now") or {}).get("fitting")
+        if self.app is None or self.app.reason != WaitReason.FRAGMENTED or not self.gates or not fitting:
+            return ""
+        return "room has come free after the round that gave this reason; the next round decides"
 
 
 def explain(

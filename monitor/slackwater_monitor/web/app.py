@@ -13,6 +13,7 @@ from werkzeug.exceptions import HTTPException
 
 import slackwater
 from slackwater.errors import InvalidInput, SlackwaterError
+from slackwater.placement.reasons import tallied
 from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.source import Chooser, Source
 from slackwater_monitor.web.pages import details, lists, overview
@@ -64,6 +65,7 @@ def dashboard(source: Chooser, settings: Settings) -> Flask:
     app = Flask("slackwater_monitor.web")
     app.jinja_env.filters |= {"amount": amount, "percent": percent, "seconds": seconds, "shade": shade, "said": said}
     app.jinja_env.filters["counted"] = count
+    app.jinja_env.filters["tallied"] = tallied
     app.jinja_env.loader = ChoiceLoader([PackageLoader("slackwater_monitor.web"), LOADER])
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     pages = Pages(source, settings)

@@ -53,6 +53,7 @@ class OperatorCache:
         self.paused = Pauses()
         self.nominated_in_vain: dict[str, float] = {}  # pods whose release failed after their nomination, and when
         self.grown_in_vain: set[str] = set()  # pods released towards nodes that did not come in time
+        self.backed_up = frozenset[str]()  # namespaces whose releases wait for slow writes: no more are released there
         self.news = True  # something changed since the last snapshot
         self.pressing = True  # … that could let a held pod go; of running pods, what ends is told by the extender
         self.holding = True  # whether some pod waits for its release, as far as is known

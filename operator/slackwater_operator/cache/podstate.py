@@ -70,6 +70,11 @@ class InFlightPods:
         """Charge a pod from now on, before anything is written: a crash in between costs a timeout, not a deadlock."""
         self._by_uid[uid] = InFlight(now, node, growth=growth, tried=now)
 
+    def restart(self, uid: str, now: float) -> None:
+        """The writes of a release begin, after it waited for others."""
+        if (on_its_way := self._by_uid.get(uid)) is not None and not on_its_way.seen:
+            self._by_uid[uid] = replace(on_its_way, since=now, tried=now)
+
     def towards_growth(self, uid: str) -> None:
         """A release that a leader before us wrote for an autoscaler to see."""
         if (on_its_way := self._by_uid.get(uid)) is not None and not on_its_way.node:

@@ -161,7 +161,7 @@ class SnapshotBuilder:
         if self.cache.governing.mode(each.namespace) is not Mode.ENFORCE:
             # Nothing is held there, and what waits for our scheduler takes nothing of the window.
             return tuple(replace(_without_held(group), released=0, growing=()) for group in each.groups)
-        if not each.settled or self.cache.views.unsized(each):
+        if not each.settled or self.cache.views.unsized(each) or each.namespace in self.cache.backed_up:
             return tuple(_without_held(group) for group in each.groups)
         groups = self._arrived(each)
         if not self.cache.refused and not self.cache.grown_in_vain and not len(self.cache.paused):

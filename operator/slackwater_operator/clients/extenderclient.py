@@ -16,6 +16,7 @@ from slackwater.cycle.cycle import Release
 from slackwater.errors import Unavailable
 from slackwater.resources import NOTHING, Resources
 from slackwater_cluster import names
+from slackwater_cluster.api.unreadable import UNREADABLE
 from slackwater_cluster.extenderapi import (
     FreedReply,
     NodeUsage,
@@ -254,7 +255,7 @@ class Extender:
         content = await self._send(method, path, b"" if body is None else msgspec.json.encode(body), params or {})
         try:
             return msgspec.json.decode(content, type=answer)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        except UNREADABLE as problem:
             raise Unavailable(f"extender: {path} cannot be read: {problem}") from problem
 
     async def _send(self, method: str, path: str, body: bytes, params: Mapping[str, str]) -> bytes:

@@ -26,6 +26,7 @@ class Handover(NamedTuple):
     pod: PodRecord
     node: str
     how: str
+    gang: bool = False  # it goes with others, or not at all
 
     @property
     def nominates(self) -> bool:

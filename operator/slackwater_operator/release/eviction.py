@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import structlog
 
@@ -23,6 +24,7 @@ from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.podstate import PodState
 from slackwater_operator.clients.extenderclient import Usage
 from slackwater_operator.clients.podwriter import PodWriter, WriteOutcome
+from slackwater_operator.clients.writelines import WriteLines
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.status.events import EventWriter, Happened, Happening
 from slackwater_operator.steadyclock import latest
@@ -42,6 +44,7 @@ class PressureRelief:
     announcer: EventWriter
     metrics: Metrics
     clock: Callable[[], float]
+    lines: WriteLines = field(default_factory=WriteLines)  # one for each namespace
     _watches: dict[str, PressureWatch] = field(default_factory=dict)
     _asked: dict[str, str] = field(default_factory=dict)  # node → uid
 
@@ -60,9 +63,13 @@ class PressureRelief:
             watch = self._watches.get(name, PressureWatch(self._since))
             watch = observe(watch, latest(self.clock), leaving=self._leaving(name))
             chosen = victim(watch, memory, self._tasks(name, usage.pods))
-            if chosen is not None:
-                watch = tried(watch, memory, leaves=await self._give_up(name, memory, chosen))
             self._watches[name] = watch
+            pod = self.cache.index.pod(chosen.uid) if chosen is not None else None
+            if chosen is None or pod is None:
+                continue
+            if self.lines.add(pod.namespace, partial(self._give_up, name, memory, chosen)):
+                self._asked[name] = chosen.uid  # nobody else is asked there until this is answered
+        await self.lines.settle()
         await self.announcer.post()
 
     def _watched(self, usage: Usage) -> list[tuple[str, NodeMemory]]:
@@ -116,18 +123,22 @@ class PressureRelief:
     def _terms(self, pod: PodRecord) -> Relief:
         return self.cache.governing.queue_for(pod.namespace).relief
 
-    async def _give_up(self, node: str, memory: NodeMemory, task: RunningTask) -> bool:
-        """Ask for an eviction, tell and count; whether the pod leaves, as far as is known."""
+    async def _give_up(self, node: str, memory: NodeMemory, task: RunningTask) -> None:
+        """Ask for an eviction, tell and count. A node where the task may stay is looked at again."""
         pod = self.cache.index.pod(task.uid)
-        assert pod is not None  # noqa: S101 - it was chosen among pods that are there
+        if pod is None:  # gone while others were asked
+            self._asked.pop(node, None)
+            return
         became, said = await self._evict(pod)
         words = f"{became}{said and f' ({said})'}: it {sentence(node, memory, task)}"
         log.warning("relief", pod=pod.key, node=node, result=became, why=words)
         self.metrics.task_evictions.labels(self.cache.governing.queue_of(pod.namespace), became).inc()
         self.announcer.add(pod.uid, Happened(Happening.OUTGROWN, pod, words))
-        if became == EVICTED:
-            self._asked[node] = pod.uid
-        return became != WriteOutcome.REFUSED  # a write without an answer may have been carried out
+        if became != EVICTED:
+            self._asked.pop(node, None)
+        # A write without an answer may have been carried out.
+        if node in self._watches:
+            self._watches[node] = tried(self._watches[node], memory, leaves=became != WriteOutcome.REFUSED)
 
     async def _evict(self, pod: PodRecord) -> tuple[str, str]:
         """What became of it, and what was said about it where that is not what was asked for."""

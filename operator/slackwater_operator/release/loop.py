@@ -2,7 +2,8 @@
 
 Only rounds release; the others hold up none.
 
-Telling is cheap but writes, one write after the other: in the same loop as the rounds it cost a third of their time.
+Telling is cheap but writes: in the same loop as the rounds it cost a third of their time. No loop waits longer than a
+moment for a write: each goes on in the line of its namespace.
 """
 
 from __future__ import annotations
@@ -95,10 +96,10 @@ class ReleaseLoop:
 
     async def run(self) -> None:
         """Release, and look after everything else beside it, until cancelled."""
-        left = await self.upkeep.clean()
-        log.info("leading", cleared_nominations=left, apps=len(self.cache.views), pods=len(self.cache.index))
         room = RoomWatch(self.cache, self.releaser.places, self.news.set, self.settings.period)
         try:
+            left = await self.upkeep.clean()
+            log.info("leading", cleared_nominations=left, apps=len(self.cache.views), pods=len(self.cache.index))
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._repeat("turn", self._turn_and_rest), name="rounds")
                 group.create_task(self._repeat("room", room.look), name="room")
@@ -107,6 +108,13 @@ class ReleaseLoop:
                 group.create_task(self._repeat("lookups", partial(self._look_up_and_rest, self.sizes)), name="sizes")
         except ExceptionGroup as problems:
             raise problems.exceptions[0] from problems  # one of them failed, and the others were stopped
+        finally:
+            await self._stop()
+
+    async def _stop(self) -> None:
+        """Give up what is being written: another one may lead from now on."""
+        lines = (self.announcer, self.tracker, self.labeller, self.reporter, self.relief, self.gates)
+        await asyncio.gather(self.releaser.writes.stop(), *(each.lines.stop() for each in lines))
 
     async def _repeat(self, what: str, step: Callable[[], Awaitable[None]]) -> None:
         """Again and again; one failure is not the end, many in a row are."""
@@ -152,7 +160,7 @@ class ReleaseLoop:
         return released
 
     async def maintain(self) -> None:
-        """Look after releases under way, use and status. Their writes queue behind those of releases."""
+        """Look after releases under way, use and status. No write is waited for longer than a moment."""
         await self._tell_set_aside()
         await self.upkeep.run()
         await self._look_at_use()
@@ -275,7 +283,9 @@ class ReleaseLoop:
             elif each is not None:
                 changed.append((self.tracker.tried(each), said))
         for _, said in sorted(changed, key=lambda one: one[0]):
-            await self._track_one(said, result)
+            namespace = said.app.partition("/")[0]
+            self.tracker.lines.add(namespace, partial(self._track_one, said, result))
+        await self.tracker.lines.settle()
 
     async def _track_one(self, said: AppStatus, result: RoundResult) -> None:
         each = self.cache.views.get(said.app)
@@ -289,12 +299,15 @@ class ReleaseLoop:
             self._tracked[said.app] = (each, said)
 
     async def _stall(self, result: RoundResult) -> None:
+        """Tell of stalls, and end them; an eviction that takes long is told of when it is answered."""
         for action in self.stalls.look(result):
             self.metrics.stalls.labels(action.stall.queue).inc()
             self._tell_stall(action)
             if action.victim is not None and action.eviction is not None:
-                await self._evict(action.stall.queue, action.victim, action.eviction)
+                evict = partial(self._evict, action.stall.queue, action.victim, action.eviction)
+                self.relief.lines.add(action.victim.namespace, evict)
             self.stalls.reset(action.stall.queue)
+        await self.relief.lines.settle()
 
     def _tell_stall(self, action: StallAction) -> None:
         """On the driver of each app that waits, whether or not anything would bring it back."""

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import structlog
 
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
+from slackwater_cluster.api.fairslots import FairSlots
 from slackwater_cluster.customresources import Mode
 from slackwater_cluster.customresources.admissionqueue import Release as Terms
 from slackwater_cluster.objects.records import PodRecord
@@ -51,7 +54,8 @@ class Nominations:
         writes = self.writes
         self.cache, self.places, self.writer = writes.cache, writes.places, writes.writer
         self.metrics, self.clock = writes.metrics, writes.clock
-        self._hands = asyncio.Semaphore(CLEARED_AT_ONCE)
+        self._hands = FairSlots(CLEARED_AT_ONCE)
+        self._moving = set[str]()  # pods that are being parked, or get another node
         self._waited = -math.inf  # when a round last waited for them
 
     async def run(self) -> None:
@@ -62,6 +66,8 @@ class Nominations:
         for uid, on_its_way in self.cache.in_flight.all():
             pod = self.cache.index.pod(uid)
             if pod is None or not self._ours(pod) or (on_its_way.stranded and uid in self.cache.paused):
+                continue
+            if uid in self._moving or self.writes.in_line(uid):  # it is being written, or will be
                 continue
             if on_its_way.stranded:  # no room is asked for it: nobody counts what it would take
                 late.append((pod, on_its_way))
@@ -109,7 +115,8 @@ class Nominations:
 
         There may be no nomination: to clear nothing changes nothing.
         """
-        async with self._hands:
+        pod = self.cache.index.pod(uid)
+        async with self._hands.slot(pod.namespace if pod is not None else ""):
             pod = self.cache.index.pod(uid)
             return since if pod is not None and await self.writes.nominate(pod, "") else None
 
@@ -147,8 +154,11 @@ class Nominations:
         self.cache.adopt_growth()
         held = [pod for pod in self.cache.index.pods() if _back(pod)]
         left = [pod for pod in held if pod.nominated]
-        await asyncio.gather(*(self.writes.nominate(pod, "") for pod in left))
-        await self.writes.unreserve([pod.uid for pod in held])  # it may have died between place and write
+        self.cache.nominated_in_vain.update({pod.uid: self.clock() for pod in left})
+        await self.clear()  # what takes long is taken back beside the first rounds, and keeps its room until then
+        nominated = self.cache.nominated_in_vain
+        # It may have died between place and write.
+        await self.writes.unreserve([pod.uid for pod in held if pod.uid not in nominated])
         return len(left)
 
     def _ours(self, pod: PodRecord) -> bool:
@@ -179,13 +189,40 @@ class Nominations:
 
     async def _park(self, releases: Sequence[tuple[PodRecord, InFlight]], crowded_out: Collection[str] = ()) -> None:
         """Hold pods again. Those whose room others took pause no longer: there is nothing else that keeps them out."""
+        namespaces: dict[str, list[tuple[PodRecord, InFlight]]] = {}
+        for each in releases:
+            namespaces.setdefault(each[0].namespace, []).append(each)
+        await self._beside(self._park_some(some, crowded_out) for some in namespaces.values())
+
+    async def _beside(self, writes: Iterable[Coroutine[Any, Any, None]]) -> None:
+        """Write, and wait for that a moment: what takes longer goes on beside all else."""
+        if tasks := [self.writes.start(each) for each in writes]:
+            await asyncio.wait(tasks, timeout=MOMENT)
+
+    async def _park_some(self, releases: Sequence[tuple[PodRecord, InFlight]], crowded_out: Collection[str]) -> None:
+        """Park pods of one namespace; the room of each is given back at once, before it can be released again."""
         when = datetime.fromtimestamp(wall(self.clock), UTC).isoformat(timespec="seconds")
-        await asyncio.gather(*(self._park_one(*each, when, each[0].uid not in crowded_out) for each in releases))
-        await self.writes.unreserve([pod.uid for pod, _ in releases])
+        parkings = {
+            self.writes.start(self._park_one(*each, when, each[0].uid not in crowded_out)): each[0].uid
+            for each in releases
+        }
+        while parkings:
+            ended, _ = await asyncio.wait(parkings, return_when=asyncio.FIRST_COMPLETED)
+            await self.writes.unreserve([parkings.pop(each) for each in ended])
+
+    @contextmanager
+    def _marked(self, uids: Collection[str]) -> Iterator[None]:
+        """Nobody else moves or parks these pods meanwhile."""
+        self._moving.update(uids)
+        try:
+            yield
+        finally:
+            self._moving.difference_update(uids)
 
     async def _park_one(self, pod: PodRecord, on_its_way: InFlight, when: str, pausing: bool) -> None:
         try:
-            written = await self.writer.park(pod, when, on_its_way.node)
+            with self._marked([pod.uid]):
+                written = await self.writer.park(pod, when, on_its_way.node)
         except Unavailable as problem:
             log.warning("not parked", pod=pod.key, trouble=str(problem))
             self.metrics.errors.labels("park").inc()
@@ -240,7 +277,7 @@ class Nominations:
         await self._park([each for each in lost if each[0].uid not in searching], crowded_out)
         named = {**dict.fromkeys(searching, ""), **answer.placed}
         going = [pod for pod, _ in stuck if pod.uid in named]
-        await asyncio.gather(*(self._renominate(pod, named[pod.uid]) for pod in going))
+        await self._beside(self._renominate(pod, named[pod.uid]) for pod in going)
 
     async def _served_at_home(self, lost: Sequence[tuple[PodRecord, InFlight]]) -> Collection[str]:
         """Those whose own node has room for them all the same, so that it is something else that keeps them out."""
@@ -255,8 +292,9 @@ class Nominations:
 
     async def _renominate(self, pod: PodRecord, node: str) -> None:
         self.cache.moved(pod.uid, self.clock(), node)
-        if node != pod.nominated and await self.writes.nominate(pod, node):
-            self.metrics.moves.labels("moved" if node else "cleared").inc()
+        with self._marked([pod.uid]):
+            if node != pod.nominated and await self.writes.nominate(pod, node):
+                self.metrics.moves.labels("moved" if node else "cleared").inc()
 
 
 def _back(pod: PodRecord) -> bool:

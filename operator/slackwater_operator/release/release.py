@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 
@@ -91,6 +91,7 @@ class Releaser:
 
     async def round(self) -> int:
         """Run one round; returns how many pods were released."""
+        await self.writes.thin()
         released = await self._free()
         self.rooms = rooms = await self._rooms()
         if rooms is None and not self.grace.over:
@@ -99,7 +100,7 @@ class Releaser:
         for _ in range(TRIES):
             result = self._look(rooms)
             await self._seat(result.round.growth_with_room)
-            chosen = batch(result.round.releases, self._batch_size())
+            chosen = self.writes.few(batch(result.round.releases, self._batch_size()))
             if not chosen:
                 if not self._placing_fails:
                     self._well(rooms)
@@ -130,7 +131,8 @@ class Releaser:
     async def _free(self) -> int:
         """Modes observe and score hold nothing, nor does a namespace that opted out."""
         self.cache.views.refresh()
-        pods = self.cache.freed(self.clock())[: self.settings.batch]
+        freed, backed_up = self.cache.freed(self.clock()), self.cache.backed_up
+        pods = [pod for pod in freed if pod.namespace not in backed_up][: self.settings.batch]
         if not pods:
             return 0
         try:
@@ -235,7 +237,8 @@ class Releaser:
         found = [(uid, "", LIFTED) for uid in bare]
         found += [(uid, node, STEERED if uid in steered else NOMINATED) for uid, node in placement.placed.items()]
         found += [(uid, "", GROWN) for uid in grown]
-        return await self.writes.hand_over(self._handovers(found)), len(placement.refused)
+        gangs = {each.uid for each in chosen if each.gang}
+        return await self.writes.hand_over(self._handovers(found, gangs)), len(placement.refused)
 
     async def _seat(self, uids: Sequence[str]) -> None:
         """Growth pods for which a node has room get it before any held pod: they asked for the machine that came."""
@@ -268,8 +271,9 @@ class Releaser:
         pod = self.cache.index.pod(uid)
         return pod is None or not pod.declared.fits(pod.native)
 
-    def _handovers(self, found: Iterable[tuple[str, str, str]]) -> list[Handover]:
-        return [Handover(pod, node, how) for uid, node, how in found if (pod := self.cache.index.pod(uid))]
+    def _handovers(self, found: Iterable[tuple[str, str, str]], gangs: Container[str]) -> list[Handover]:
+        pod = self.cache.index.pod
+        return [Handover(known, node, how, uid in gangs) for uid, node, how in found if (known := pod(uid))]
 
     def _nominates(self, queue: str) -> bool:
         """Whether pods of a queue get their node from us; else the gate is all that is written."""

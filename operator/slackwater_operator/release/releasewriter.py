@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 
+from slackwater.cycle.cycle import Release
 from slackwater.errors import Unavailable
+from slackwater_cluster.api.fairslots import FairSlots
 from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.watch.timeslices import slices
 from slackwater_operator.cache.cache import OperatorCache
@@ -29,9 +32,20 @@ log = structlog.get_logger(__name__)
 
 # Seconds for which a question whose answer was given up may still be worked on.
 LATE = 10.0
+STALE = 40.0  # … and for which a release waits: the extender keeps a place for 75, and the writes take some of them
+LOOK = 0.1  # seconds between two looks at a backlog: what is written may turn out to be slow
 PIECE = 1000  # pods in one request to take reservations back: they are taken back under one lock
 # Pods that nobody lets go now: what is kept for them is kept for nobody.
 WAITING = (PodState.HELD, PodState.BLOCKED, PodState.PARKED, PodState.STRANDED)
+
+
+class _Waiting(NamedTuple):
+    """A release that waits for its writes to begin."""
+
+    namespace: str
+    gang: bool
+    task: asyncio.Task[Any] | None
+    since: float
 
 
 @dataclass
@@ -49,12 +63,13 @@ class ReleaseWriter:
     # Pods whose nomination is being taken back, and of which failed release; see Nominations.
     clearing: dict[str, asyncio.Task[float | None]] = field(default_factory=dict)
     _under_way: set[asyncio.Task[object]] = field(default_factory=set)
-    _behind: int = 0  # those among them that wait for a nomination to be taken back: no backlog
+    _writing: Counter[str] = field(default_factory=Counter)  # releases that are written or wait for that, by namespace
+    _line: dict[str, _Waiting] = field(default_factory=dict)  # those among them that wait, by the pod's uid
     _doubtful: dict[str, float] = field(default_factory=dict)  # pods that may be reserved for, and asked about until
 
     def __post_init__(self) -> None:
         # Both writes of a pod go back to back, before the next one's: a nominated pod behind its gate takes room.
-        self._hands = asyncio.Semaphore(self.settings.in_flight)
+        self._hands = FairSlots(self.settings.in_flight)
 
     async def hand_over(self, handovers: Sequence[Handover]) -> int:
         """Hand over releases to be written; each is charged before its first write. Returns how many.
@@ -65,17 +80,76 @@ class ReleaseWriter:
         now = self.clock()
         for each in handovers:
             self.cache.begin(each.pod.uid, now, each.node, growth=each.how == GROWN)
+        self._writing.update(each.pod.namespace for each in handovers)
         for each in handovers:
-            self.start(self._carry(each))
-        while len(self._under_way) - self._behind > 2 * self.settings.in_flight:
-            await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
+            self.start(self._carry(each)).add_done_callback(partial(self._carried, each.pod.namespace))
+        while self._backlog() > 2 * self.settings.in_flight:
+            await asyncio.wait(self._under_way, timeout=LOOK, return_when=asyncio.FIRST_COMPLETED)
         return len(handovers)
 
-    def start(self, writing: Coroutine[Any, Any, object]) -> None:
+    def _backlog(self) -> int:
+        """Releases to be written, but for those of namespaces where that takes long: nobody else waits for them."""
+        return sum(number for namespace, number in self._writing.items() if not self._hands.slow(namespace))
+
+    def _carried(self, namespace: str, _: object) -> None:
+        self._writing[namespace] -= 1
+        if not self._writing[namespace]:
+            del self._writing[namespace]
+
+    def few(self, releases: Iterable[Release]) -> list[Release]:
+        """Of namespaces whose writes take long no more than are written at once; gangs whole."""
+        taken, slow = Counter[str](), self._hands.slow
+        few: list[Release] = []
+        for each in releases:
+            namespace = each.app.partition("/")[0]
+            taken[namespace] += not each.gang and slow(namespace)
+            if each.gang or taken[namespace] <= self.settings.in_flight:
+                few.append(each)
+        return few
+
+    async def thin(self) -> None:
+        """Hold pods again that wait behind slow writes of their namespace: places and room are for others meanwhile.
+
+        Some stay in line, and so does every gang, of which a part may be written. While any wait, no more are released.
+        """
+        slow = [(uid, each) for uid, each in self._line.items() if self._hands.slow(each.namespace)]
+        self.cache.backed_up = frozenset(each.namespace for _, each in slow)
+        stay, back = Counter[str](), list[str]()
+        for uid, each in slow:
+            stay[each.namespace] += not each.gang
+            late = stay[each.namespace] > self.settings.in_flight or self.clock() - each.since >= STALE
+            if each.gang or each.task is None or not late:
+                continue
+            each.task.cancel()
+            self._begun(uid, each)
+            # One that somebody else let go needs its room; so does one that may be nominated, until that is cleared.
+            if self.cache.take_back(uid) and uid not in self.cache.nominated_in_vain:
+                back.append(uid)
+        if back:
+            await self.unreserve(back)
+
+    def _begun(self, uid: str, waiting: _Waiting) -> None:
+        """It waits no more. Another release of the same pod may."""
+        if self._line.get(uid) is waiting:
+            del self._line[uid]
+
+    def in_line(self, uid: str) -> bool:
+        """Whether a pod's release waits for its writes to begin: it is late for nothing."""
+        return uid in self._line
+
+    def start(self, writing: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         """Write beside the rounds."""
         task = asyncio.create_task(writing)
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
+        return task
+
+    async def stop(self) -> None:
+        """Give up what is under way: nobody leads any more. The next leader finds what is half-written."""
+        writes = {*self._under_way, *self.clearing.values()}
+        for write in writes:
+            write.cancel()
+        await asyncio.gather(*writes, return_exceptions=True)
 
     async def drain(self) -> None:
         """Wait until everything is written."""
@@ -95,12 +169,19 @@ class ReleaseWriter:
         """Write one release; one that could not be written is taken back."""
         pod, nominate = release.pod, release.node if release.nominates else ""
         if (clearing := self.clearing.get(pod.uid)) is not None:
-            await self._after(clearing)  # it would take back what is written now
-        async with self._hands:
-            written = await self._write_one(pod, nominate)
+            await self._after(pod.namespace, clearing)  # it would take back what is written now
+        waiting = _Waiting(pod.namespace, release.gang, asyncio.current_task(), self.clock())
+        self._line[pod.uid] = waiting
+        try:
+            async with self._hands.slot(pod.namespace):
+                self._begun(pod.uid, waiting)
+                self.cache.in_flight.restart(pod.uid, self.clock())
+                written = await self._write_one(pod, nominate)
+        finally:
+            self._begun(pod.uid, waiting)
         if written:
             self.last_release = self.clock()
-            self.metrics.released.labels(release.how).inc()
+            self.metrics.released.labels(self.cache.governing.queue_of(pod.namespace), release.how).inc()
             return
         if not self.cache.take_back(pod.uid):
             return
@@ -109,12 +190,13 @@ class ReleaseWriter:
         else:
             await self.unreserve([pod.uid])
 
-    async def _after(self, clearing: asyncio.Task[float | None]) -> None:
-        self._behind += 1
+    async def _after(self, namespace: str, clearing: asyncio.Task[float | None]) -> None:
+        """No backlog: others are written meanwhile."""
+        self._writing[namespace] -= 1
         try:
             await asyncio.wait([clearing])
         finally:
-            self._behind -= 1
+            self._writing[namespace] += 1
 
     async def _write_one(self, pod: PodRecord, node: str) -> bool:
         began = perf_counter()

@@ -27,6 +27,7 @@ UNSETTLED = "its owners are being looked up"
 GONE = "its pods are gone"
 UNPLACED = "placement found no node for it a moment ago ({why}); it is tried again"
 HOLDING = "nothing is released while {why}"
+SLOW_WRITES = "writes to pods of its namespace take long (an admission webhook?); those before it are written first"
 FREE = "the policy's mode is {mode}: nothing is held here"
 WOULD = "the policy's mode is {mode}: nothing is held here; in enforce: {sentence}"
 
@@ -63,6 +64,8 @@ def account(
     mode = cache.governing.mode(each.namespace)
     if mode is Mode.ENFORCE:
         reason, sentence = _reason(each, verdict, result, no_node)
+        if each.namespace in cache.backed_up and each.counts.held + each.counts.parked and not result.holding:
+            reason, sentence = WaitReason.WINDOW.value, SLOW_WRITES
     else:
         reason, sentence = _would(supposed.verdicts.get(each.id) if supposed else None, mode)
     waits = verdict is not None and not each.started and each.counts.held + each.counts.parked > 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from slackwater.errors import Unavailable
 from slackwater.pools.forecastlog import ForecastLog
 from slackwater.pools.pools import Category
 from slackwater_cluster.api.contenttypes import MERGE
+from slackwater_cluster.api.fairslots import FairSlots
 from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.api.session import Session
 from slackwater_cluster.customresources import kind_named
@@ -25,6 +27,7 @@ from slackwater_cluster.watch import trim
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.pools import side
 from slackwater_operator.cache.roundresult import RoundResult
+from slackwater_operator.clients.writelines import WriteLines
 from slackwater_operator.status.appstatus import said_start, written
 from slackwater_operator.status.conditions import ConditionSet, conditions, judge, limits, unlisted
 from slackwater_operator.status.mergepatch import replacing
@@ -34,6 +37,7 @@ log = structlog.get_logger(__name__)
 
 # LimitRanges and quotas change rarely; they are read again after this many seconds, or when a namespace joins.
 LIMITS_SECONDS = 60.0
+ANSWER = 30.0  # seconds for one of these lists
 Key = tuple[str, str]
 
 
@@ -46,6 +50,7 @@ class ResourceStatusWriter:
     clock: Callable[[], float]
     every: float = 10.0
     rows: tuple[Framework, ...] = ()  # of users' ConfigMaps
+    lines: WriteLines = field(default_factory=lambda: WriteLines(slots=FairSlots(1)))  # one for each object
     measured: bool = False  # whether the extender tells what each pod uses
     _objects: dict[Key, CustomRecord] = field(default_factory=dict)
     _at: dict[Key, float] = field(default_factory=dict)
@@ -69,13 +74,19 @@ class ResourceStatusWriter:
     async def report(self, result: RoundResult, forecastlog: ForecastLog | None = None) -> None:
         """Bring every status up to date that is due. One that cannot be put together is left out; the others go on."""
         for key in list(self._objects):
-            if key not in self._objects or self.clock() - self._at.get(key, float("-inf")) < self.every:
+            if self.lines.busy("/".join(key)) or self.clock() - self._at.get(key, float("-inf")) < self.every:
                 continue
             self._at[key] = self.clock()
-            try:
-                await self._write(key, await self.status(key, result, forecastlog))
-            except Exception:
-                log.exception("status not written", kind=key[0], name=key[1])
+            self.lines.add("/".join(key), partial(self._report, key, result, forecastlog))
+        await self.lines.settle()
+
+    async def _report(self, key: Key, result: RoundResult, forecastlog: ForecastLog | None) -> None:
+        if key not in self._objects:
+            return
+        try:
+            await self._write(key, await self.status(key, result, forecastlog))
+        except Exception:
+            log.exception("status not written", kind=key[0], name=key[1])
 
     async def status(self, key: Key, result: RoundResult, forecastlog: ForecastLog | None = None) -> dict[str, Any]:
         """The status an object should have."""
@@ -165,7 +176,10 @@ class ResourceStatusWriter:
         managed = frozenset(self.cache.governing.managed_namespaces())
         if self.clock() - self._limits[0] >= LIMITS_SECONDS or not managed <= self._limited:
             try:
-                found = [await self.session.get(api_path(plural)) for plural in ("limitranges", "resourcequotas")]
+                found = [
+                    await self.session.get(api_path(plural), seconds=ANSWER)
+                    for plural in ("limitranges", "resourcequotas")
+                ]
                 items = [each.json().get("items") or [] if each.ok else [] for each in found]
                 self._limits, self._limited = (self.clock(), items[0], items[1]), managed
             except Unavailable as problem:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 
 import structlog
 
@@ -18,6 +19,7 @@ from slackwater_cluster.api.session import Answer, Session
 from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.timestamps import stamp
 from slackwater_operator.clients.ratelimit import TokenBucket
+from slackwater_operator.clients.writelines import WriteLines
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.status.appstatus import AppStatus
 from slackwater_operator.steadyclock import wall
@@ -81,6 +83,7 @@ class EventWriter:
     metrics: Metrics
     clock: Callable[[], float]
     bucket: TokenBucket
+    lines: WriteLines = field(default_factory=WriteLines)
     _apps: dict[str, _Told] = field(default_factory=dict)
     _last: dict[tuple[str, Happening], float] = field(default_factory=dict)
     _queue: list[Happened] = field(default_factory=list)
@@ -138,15 +141,18 @@ class EventWriter:
         waiting, self._queue = self._queue, []
         self._ending = {name: at for name, at in self._ending.items() if self.clock() - at < AGAIN}
         for happened in waiting:
-            if happened.pod.namespace in self._ending:
-                self.metrics.events.labels("gone").inc()
-            elif not self.bucket.take():
+            if not self.lines.add(happened.pod.namespace, partial(self._post, happened)):
                 self.metrics.events.labels("dropped").inc()
-            else:
-                await self._post(happened)
+        await self.lines.settle()
 
     async def _post(self, happened: Happened) -> None:
         pod = happened.pod
+        if pod.namespace in self._ending:
+            self.metrics.events.labels("gone").inc()
+            return
+        if not self.bucket.take():
+            self.metrics.events.labels("dropped").inc()
+            return
         try:
             answer = await self.session.write("POST", api_path("events", namespace=pod.namespace), self._body(happened))
         except Unavailable as problem:

@@ -6,8 +6,10 @@ write. Pods are skipped while releases are under way, so that a release costs it
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import structlog
 
@@ -19,6 +21,7 @@ from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.refusals import Pauses, Vain
 from slackwater_operator.clients.podwriter import PodWriter
 from slackwater_operator.clients.ratelimit import TokenBucket
+from slackwater_operator.clients.writelines import WriteLines
 from slackwater_operator.status.appstatus import AppStatus
 
 log = structlog.get_logger(__name__)
@@ -37,30 +40,48 @@ class ReasonWriter:
     bucket: TokenBucket
     clock: Callable[[], float]
     quiet: float  # seconds without a release before anything is written
+    lines: WriteLines = field(default_factory=WriteLines)
     _pauses: Pauses = field(default_factory=Pauses)  # of pods whose reason could not be written
+    _failures: Counter[str] = field(default_factory=Counter)  # in a row without an answer, by namespace
+    _written: int = 0
+
+    def __post_init__(self) -> None:
+        self._again = self.bucket.half()
 
     async def write(self, cache: OperatorCache, accounts: Iterable[AppStatus], last_release: float) -> int:
-        """Write what is different, as far as the rate allows; returns how many."""
+        """Write what is different, as far as the rate allows; returns how many were written meanwhile."""
         if self.clock() - last_release < self.quiet:
             return 0
+        before = self._written
         self._pauses.look(self.clock())
-        written, failures = 0, 0
+        self._failures = Counter()
+        self.lines.drop()
         for pod, reason in self._in_turn(due(cache, accounts)):
-            if failures == FAILURES or not self.bucket.take():
-                break
-            try:
-                told = await self.writer.annotate(pod, names.REASON, reason)
-            except Unavailable as problem:
-                failures += 1
-                self._put_off(pod, str(problem))
-                continue
-            failures = 0
-            if told.done:
-                written += 1
-                self._pauses.forget(pod.uid)
-            else:  # refused or gone: the fault of this pod alone
-                self._put_off(pod, told.message or told.outcome.value)
-        return written
+            self.lines.add(pod.namespace, partial(self._write, cache, pod, reason))
+        await self.lines.settle()
+        return self._written - before
+
+    async def _write(self, cache: OperatorCache, pod: PodRecord, reason: str) -> None:
+        """Write one reason; a pod that was let go meanwhile is left alone."""
+        now = cache.index.pod(pod.uid)
+        if now is None or not now.gated or self._failures[pod.namespace] >= FAILURES or not self._may_write(pod):
+            return
+        try:
+            told = await self.writer.annotate(pod, names.REASON, reason)
+        except Unavailable as problem:
+            self._failures[pod.namespace] += 1
+            self._put_off(pod, str(problem))
+            return
+        self._failures[pod.namespace] = 0
+        if told.done:
+            self._written += 1
+            self._pauses.forget(pod.uid)
+        else:  # refused or gone: the fault of this pod alone
+            self._put_off(pod, told.message or told.outcome.value)
+
+    def _may_write(self, pod: PodRecord) -> bool:
+        """Whether the rate allows it; pods that were refused before have at most half of it."""
+        return (not self._pauses.times(pod.uid) or self._again.take()) and self.bucket.take()
 
     def _in_turn(self, found: Iterable[tuple[PodRecord, str]]) -> Iterator[tuple[PodRecord, str]]:
         """Pods that were refused before come after all others, so that they take nobody's turn."""

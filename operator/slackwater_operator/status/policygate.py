@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import structlog
 
@@ -17,6 +18,7 @@ from slackwater_cluster.customresources.admissionqueue import CapacitySource, Qu
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.roundresult import RoundResult
 from slackwater_operator.clients.podwriter import WATCH_DELAY
+from slackwater_operator.clients.writelines import WriteLines
 from slackwater_operator.metrics import Metrics
 
 log = structlog.get_logger(__name__)
@@ -33,6 +35,7 @@ class GateKeeper:
     cache: OperatorCache
     metrics: Metrics
     clock: Callable[[], float]
+    lines: WriteLines = field(default_factory=WriteLines, kw_only=True)  # one for each policy
     nodes: int  # clusters of fewer nodes keep their gates closed
     _is_open: bool = False
     _closed: float = field(default=float("-inf"), init=False)  # when somebody last had to wait
@@ -41,9 +44,10 @@ class GateKeeper:
     async def look(self, result: RoundResult | None, *, answered: bool) -> None:
         """After each round: `answered` says whether the extender told the rooms that it was decided on."""
         self._is_open = result is not None and answered and self._may_open(result)
-        for name in list(self.cache.governing.policies):  # others may come and go while one is written
-            if name in self.cache.governing.policies:
-                await self._turn(name, wanted=self._is_open and self._admits(name))
+        for name in self.cache.governing.policies:
+            if self._known(name) is not self._wanted(name) and not self.lines.busy(name):
+                self.lines.add(name, partial(self._turn, name))
+        await self.lines.settle()
 
     def _may_open(self, result: RoundResult) -> bool:
         table = result.snapshot.nodes
@@ -63,8 +67,12 @@ class GateKeeper:
         plain = all(name and is_plain(governing.queue(name)) for name in queues)
         return spec.mode is Mode.ENFORCE and not spec.reclaim.enabled and bool(queues) and plain
 
-    async def _turn(self, name: str, *, wanted: bool) -> None:
-        if self._known(name) is wanted:
+    def _wanted(self, policy: str) -> bool:
+        return self._is_open and self._admits(policy)
+
+    async def _turn(self, name: str) -> None:
+        """Turn a gate as it should be by now: rounds may have ended, and policies gone, while others were turned."""
+        if name not in self.cache.governing.policies or self._known(name) is (wanted := self._wanted(name)):
             return
         path = custom_path(kind_named(KIND).plural, name, subresource="status")
         try:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import nlargest
 from typing import Any
 
@@ -28,6 +30,7 @@ from slackwater_operator.cache.apps.apphistory import Recalled
 from slackwater_operator.cache.apps.appview import AppView
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.clients.ratelimit import TokenBucket
+from slackwater_operator.clients.writelines import WriteLines
 from slackwater_operator.status.appstatus import ended
 from slackwater_operator.status.conditions import ConditionSet, conditions, written_conditions
 from slackwater_operator.status.mergepatch import replacing
@@ -65,6 +68,8 @@ class TrackedAppWriter:
     every: float
     bucket: TokenBucket
     keep: float
+    # As many as there are apps: which of them is to be written is seen in line.
+    lines: WriteLines = field(default_factory=lambda: WriteLines(most=sys.maxsize))
     _known: dict[str, CustomRecord] = field(default_factory=dict)  # by namespace/name, in the order of sweeps
     _written: dict[str, tuple[float, Mapping[str, Any]]] = field(default_factory=dict)
     _unanswered: dict[str, float] = field(default_factory=dict)  # when nobody answered the last write of it
@@ -135,6 +140,7 @@ class TrackedAppWriter:
 
         The last one of each series stays longer: it is how a new leader knows the size of the next run.
         """
+        self.lines.drop()
         now = self.clock()
         self._closed = {name: until for name, until in self._closed.items() if until > now}
         self._unanswered = {key: at for key, at in self._unanswered.items() if now - at < REFUSED}
@@ -143,16 +149,23 @@ class TrackedAppWriter:
         self._ended = {key: at for key, at in self._ended.items() if key not in alive}
         gone = [key for key in self._known if key not in alive and self._to_sweep(key, last)]
         # Before the first write: while one takes long there would be a place for the next, for ever.
-        for key in [key for key in gone if self.sweeps.take() and self.bucket.take()]:
-            await self._sweep(key)
+        idle = [(key, name) for key in gone if not self.lines.stuck(name := key.partition("/")[0])]
+        for key, name in [each for each in idle if self.sweeps.take() and self.bucket.take()]:
+            self.lines.add(name, partial(self._sweep, key, last, cache))
+        await self.lines.settle()
 
     def _to_sweep(self, key: str, last: frozenset[str]) -> bool:
         """Whether it is time to say that the app of an object is gone, or to delete it."""
         kept = KEEP_LEARNED if key in last else self.keep
         return key not in self._ended or self.clock() - self._ended[key] >= kept
 
-    async def _sweep(self, key: str) -> None:
+    async def _sweep(self, key: str, last: frozenset[str], cache: OperatorCache) -> None:
         """End an object, or delete one that was ended; one for which that fails goes behind all others."""
+        record = self._known.get(key)
+        if record is None or (self._objects.get(_app(record)) == key and _app(record) in cache.views):
+            return  # it is gone, or its app came again, while it stood in line
+        if not self._to_sweep(key, last):
+            return
         if key in self._ended:
             done = await self._delete(key)
         elif done := await self._end(key):

@@ -9,7 +9,7 @@ import pytest
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.client import ApiClient
 from slackwater_cluster.api.endpoint import Endpoint
-from slackwater_cluster.api.session import Session
+from slackwater_cluster.api.session import Answer, Session
 from support.fakes.apiserver import ApiServer
 from support.fakes.manypods import ManyPods
 
@@ -66,3 +66,11 @@ def test_a_token_that_cannot_be_read_for_a_moment_is_trouble_like_any_other() ->
     readable[0] = False
     with pytest.raises(Unavailable, match="no proof of who we are"):
         ApiClient(Endpoint("http://nowhere", False, headers)).get(PODS)
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"message": "Zugriff verweigert \xfc"}', b'{"details": ' + b"[" * 5000], ids=["latin", "deep"]
+)
+def test_a_refusal_that_cannot_be_decoded_is_told_as_it_came(body: bytes) -> None:
+    """Whoever is between us and the API server need not write UTF-8."""
+    assert Answer(502, body).message().startswith(f"502: {body[:12].decode()}")

@@ -79,13 +79,14 @@ def test_an_unreachable_server_is_told_at_once() -> None:
     [
         (httpx2.Response(200, text="<html>Grafana</html>"), "is the URL right"),
         (httpx2.Response(200, text="hello"), "not an answer of Prometheus: 'hello'"),
+        (httpx2.Response(200, content=b'{"status": "\xff"}'), "not an answer of Prometheus"),
         (httpx2.Response(502, text="<html><body>Bad gateway</body></html>"), "502 Bad Gateway with a web page$"),
         (httpx2.Response(302, headers={"Location": "/login"}), "login pages"),
         (httpx2.Response(401, text="no"), "--token-file"),
         (httpx2.Response(404, text="404 page not found"), "base URL"),
         (httpx2.Response(400, json={"status": "error", "error": "parse error"}), "parse error"),
     ],
-    ids=["web page", "other text", "gateway's page", "redirect", "not allowed", "wrong path", "bad query"],
+    ids=["web page", "other text", "no UTF-8", "gateway's page", "redirect", "not allowed", "wrong path", "bad query"],
 )
 def test_every_refusal_says_what_to_do(reply: httpx2.Response, words: str) -> None:
     """The sentence names the remedy, or quotes the server."""

@@ -73,8 +73,11 @@ class TestClient:
                 "matrix",
             ),
             (httpx2.Response(302, headers={"Location": "/login"}), "302 .*login pages"),
+            (httpx2.Response(500, content=b'{"error": "\xff"}'), "500 "),
+            (httpx2.Response(200, content=b'{"status": "\xff"}'), "not an answer of Prometheus"),
+            (httpx2.Response(200, content=b'{"strange": ' + b"[" * 5000), "not an answer of Prometheus"),
         ],
-        ids=["503", "429", "bad-query", "login-page", "matrix", "redirect"],
+        ids=["503", "429", "bad-query", "login-page", "matrix", "redirect", "latin-error", "latin", "deep"],
     )
     def test_other_answers_are_unavailable_in_words(self, reply: httpx2.Response, words: str) -> None:
         """With what the server said."""

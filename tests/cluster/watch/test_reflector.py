@@ -243,12 +243,17 @@ async def test_one_unreadable_object_hides_no_other() -> None:
         assert made.health.skipped == 3
 
 
-async def test_events_that_are_no_json_cause_a_new_list() -> None:
+@pytest.mark.parametrize(
+    "line",
+    [b'{"type":"MODIF', b'{"type":"\xff","object":{}}', b'{"type":"ERROR","object":{"message":"\xff"}}'],
+    ids=["half", "no UTF-8", "a failure that is none"],
+)
+async def test_events_that_cannot_be_read_cause_a_new_list(line: bytes) -> None:
     """What was lost, only a list can tell."""
     server = filled()
     async with reflecting(server) as (told, _):
         await until(lambda: server.watchers(PATH) == 1)
-        server.send(PATH, b'{"type":"MODIF')
+        server.send(PATH, line)
         await until(lambda: told.syncs == 2)
 
 

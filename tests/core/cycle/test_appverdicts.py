@@ -34,3 +34,11 @@ def test_no_amount_of_a_kind_is_told_as_a_bare_number(reason: WaitReason) -> Non
 def test_one_is_singular(many: str, one: str) -> None:
     """And eleven is not."""
     assert singular(many) == one
+
+
+@pytest.mark.parametrize("reason", [WaitReason.POOL, WaitReason.LENT], ids=str)
+def test_slots_beyond_the_pool_are_told_as_promised(reason: WaitReason) -> None:
+    """Apps that started were promised room for tasks that still wait: 410 of 219.5 slots cannot all be taken."""
+    numbers = {"category": "small", "size": 219.5, "tot": 220.5, "occupied": 410.0, "need": 2.0, "unused": 0.0}
+    said = Verdict("app", reason, numbers).sentence
+    assert "410.0 are taken or promised to apps that have started, this app needs 2.0" in said

@@ -10,9 +10,10 @@ from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.cycle import decide
 from slackwater.cycle.podline import candidates
 from slackwater.cycle.snapshot import App, Order
+from slackwater.pools.pools import Branch, Category
 from slackwater.resources import Resources
 from slackwater.roles import Role
-from support.builders.snapshots import driver_app, group, queue, released, running_app, snapshot
+from support.builders.snapshots import driver_app, group, pool, queue, released, running_app, snapshot, task_app
 
 
 class TestOrder:
@@ -157,6 +158,20 @@ class TestOrder:
         apps = [driver_app(f"{ns}{n}", n, namespace=ns) for ns in "ab" for n in range(10)]
         outcome = decide(snapshot(*apps, on=queue(12, order=Order.FAIR, weights={"b": 2.0})))
         assert sorted(app[0] for app in outcome.started) == ["a", "a", "b", "b", "b", "b"]
+
+    @pytest.mark.parametrize("short", [False, True], ids=["large apps want nothing", "both pools are short"])
+    def test_a_fair_queue_is_fair_while_both_pools_are_short(self, short: bool) -> None:
+        """Smallest demand first holds inside a namespace: one that has much gets no further ahead by small demands."""
+        on = queue(100, free=2, pool="default", order=Order.FAIR)
+        rich = running_app("rich", 0, running=30, category=Category.SMALL, namespace="a")
+        other = running_app("other", 0, running=66, held=40 * short, category=Category.LARGE, namespace="c")
+        waiting = [
+            task_app(f"{ns}{n}", n, held=n, demand=float(n), category=Category.SMALL, namespace=ns, gang=True)
+            for ns, n in (("a", 1), ("b", 3), ("b", 2))
+        ]
+        outcome = decide(snapshot(rich, other, *waiting, on=on, pools=(pool(100, 0.3),)))
+        assert (outcome.adjustments["default"].branch is Branch.BOTH_SHORT) is short
+        assert outcome.started == ("b2",)
 
 
 def test_the_first_task_of_a_running_driver_goes_before_new_drivers() -> None:

@@ -11,13 +11,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from slackwater.cycle.appverdicts import WaitReason
+from slackwater.cycle.audit.claims import holds
 from slackwater.cycle.cycle import decide
-from slackwater.cycle.noderooms import NodeRooms
-from slackwater.cycle.podline.packing import Packing
+from slackwater.cycle.noderooms import SEARCHES, NodeRooms
+from slackwater.cycle.podline.packing import Packing, packed
 from slackwater.cycle.snapshot import App, Snapshot
 from slackwater.resources import Resources
 from support.builders.nodes import node_table
-from support.builders.snapshots import group, queue, released, snapshot
+from support.builders.snapshots import group, pool, queue, released, snapshot
 
 Sizes = tuple[tuple[int, float], ...]  # so many pods of this size
 
@@ -116,3 +117,41 @@ def test_many_gangs_that_do_not_fit_take_no_longer_than_one() -> None:
     with patch("slackwater.cycle.noderooms.packed", return_value=Packing(None, certain=False)) as searched:
         assert not released(decide(seen))
     assert searched.call_count <= 1
+
+
+@pytest.mark.parametrize("step", [1.0, 5.0], ids="every {} s".format)
+def test_a_gang_behind_many_that_do_not_fit_gets_its_turn(step: float) -> None:
+    """Only a search finds its places; a round makes a few, and those before it are looked at in vain in each."""
+
+    def gang(name: str, came: float, *sizes: tuple[float, int]) -> App:
+        return App(name, "team", came, tuple(group(name, size=s, held=n, stage=str(s)) for s, n in sizes), gang=True)
+
+    vain = [gang(f"vain-{n}", 390.0, (4.4 + n / 1000, 2), (4.5 + n / 1000, 1)) for n in range(40)]
+    table = node_table([[6.0], [8.0]], kinds=("cpu",), total=[[16.0]] * 2)
+    for number in range(40):
+        seen = replace(snapshot(*vain, gang("last", 395.0, (3.0, 2), (4.0, 2)), on=queue(32, free=14.0)), nodes=table)
+        with patch("slackwater.cycle.noderooms.packed", side_effect=packed) as searched:
+            found = released(decide(replace(seen, now=400.0 + number * step, patience=1e9), explain=False))
+        assert searched.call_count <= SEARCHES
+        if found:
+            break
+    assert [uid.partition("/")[0] for uid in found] == ["last"] * 4
+
+
+@pytest.mark.parametrize("bounded", [False, True], ids=["no bound", "an owner's bound"])
+def test_turns_may_number_gangs_of_a_queue_that_has_not_been_looked_at(bounded: bool) -> None:
+    """The searches of the first queue run out before the second one's gangs have their shapes."""
+
+    def gang(name: str, where: str, large: float) -> App:
+        sizes = ((large, 2), (large + 0.1, 1))
+        groups = tuple(group(name, size=size, held=held, stage=str(size)) for size, held in sizes)
+        return App(name, "team", 390.0, groups, gang=True, started=True, queue=where)
+
+    table = node_table([[6.0], [8.0]], kinds=("cpu",), total=[[16.0]] * 2)
+    vain = [gang(f"vain-{n}", "default", 4.4 + n / 1000) for n in range(SEARCHES + 1)]
+    first = queue(32, free=14.0, pool="default" if bounded else "")
+    seen = snapshot(*vain, gang("other", "second", 5.4), on=first, pools=(pool(32, 0.5, low=0.3),) if bounded else ())
+    seen = replace(seen, queues=(first, replace(first, name="second", pool="")), nodes=table, now=400.0)
+    decided = decide(seen)
+    assert not decided.releases
+    assert len(holds(seen, decided)) == 2 * len(seen.apps)

@@ -184,7 +184,7 @@ def test_explain_counts_nodes_that_the_pod_can_use(made: World) -> None:
     [
         pytest.param("40", [], "it can never fit: it asks for 40 cpu", id="larger than every node"),
         pytest.param(
-            "1", [{"key": "gpu", "effect": "NoSchedule"}], "no node can ever serve it: 2 × taint gpu", id="taint"
+            "1", [{"key": "gpu", "effect": "NoSchedule"}], "no node can ever serve it: taint gpu (2 nodes)", id="taint"
         ),
     ],
 )

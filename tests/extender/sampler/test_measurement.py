@@ -151,6 +151,18 @@ class TestRounds:
         found = measured(pool, two, node_cpu=Vector(pieces), node_time=by_node(n1=1))
         assert found.troubles[0].startswith("node_cpu: an answer that breaks off")
 
+    @pytest.mark.parametrize(
+        "part", [b'"metric":{"node":"\xff"}', b'"strange":' + b"[" * 5000 + b"]" * 5000], ids=["no UTF-8", "deep"]
+    )
+    def test_an_answer_that_python_refuses_costs_its_kind_only(
+        self, pool: ThreadPoolExecutor, two: World, part: bytes
+    ) -> None:
+        """Not every store that speaks Prometheus's language looks at the texts that it is sent."""
+        series = b'[{"value":[1.0,"2"],' + part + b"}]"
+        found = measured(pool, two, node_cpu=Vector([series]), node_memory=by_node(n1=GI), node_time=by_node(n1=1))
+        assert found.nodes == {"cpu": {}, "memory": {"n1": GI}}
+        assert found.troubles[0].startswith("node_cpu: ")
+
     def test_a_partial_answer_is_used_and_told(self, pool: ThreadPoolExecutor, two: World) -> None:
         """Thanos says so in a warning."""
         partial = Vector.of(by_node(n1=1).series(), ("store down",))

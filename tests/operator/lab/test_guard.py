@@ -191,6 +191,36 @@ def test_operator_may_change_nothing_else(kube: Any, operator: Any, change: dict
     assert "our gate and slackwater.io/ annotations only" in answer.message
 
 
+def many(name: str, count: int, **spec: Any) -> dict[str, Any]:
+    """A pod with so many annotations of its creator."""
+    body = named(name, **spec)
+    body["metadata"]["annotations"] = {f"{number:x}": "" for number in range(count)}
+    return body
+
+
+def test_a_pod_has_no_more_annotations_than_can_be_compared(kube: Any, operator: Any) -> None:
+    """20,000 fit into a pod, and cost the API server 10 s at each write of the operator; with 40,000 it stayed held."""
+    assert kube.post(PODS, many("most", 996)).ok  # and four of ours
+    path = f"{PODS}/most"
+    assert operator.patch(path, annotate("reason", "no-room")).ok
+    for more in (kube.post(PODS, many("more", 997)), kube.patch(path, annotate("pause", "true"))):
+        assert more.status == 403
+        assert "may have 1000 annotations" in more.message
+    assert kube.patch(path, {"metadata": {"annotations": {"0": None}}}).ok
+    assert operator.patch(path, UNGATE).ok
+
+
+def test_nobody_makes_the_guard_compare_many_annotations_elsewhere(kube: Any, operator: Any) -> None:
+    """Whose right is bounded is refused at once; who may edit pods there is not looked at."""
+    where = "/api/v1/namespaces/kube-system/pods"
+    assert kube.post(where, many("heap", 2001, schedulerName="slackwater")).ok
+    answer = operator.patch(f"{where}/heap", annotate("reason", "no-room"))
+    assert answer.status == 403
+    assert "of managed namespaces" in answer.message
+    assert kube.patch(f"{where}/heap", annotate("pause", "true")).ok
+    kube.delete(f"{where}/heap")
+
+
 def test_operator_may_not_invent_a_status(kube: Any, operator: Any) -> None:
     """Phase and conditions are the kubelet's."""
     answer = operator.patch(f"{made(kube, 'status')}/status", {"status": {"phase": "Succeeded"}})

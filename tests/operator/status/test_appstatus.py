@@ -30,6 +30,7 @@ from slackwater_operator.status.trackedapps import (
     with_digest,
 )
 from support.fakes.cluster import World, enforcing, node, owned
+from support.fakes.loop import until
 from support.fakes.writes import Writes
 
 NESTED = st.dictionaries(
@@ -42,6 +43,16 @@ NESTED = st.dictionaries(
 def tracker(world: World, writes: Writes) -> TrackedAppWriter:
     """A tracker on the world's clock."""
     return TrackedAppWriter(cast("Session", writes), world.clock, 10, TokenBucket(1000, 1000, world.clock), 60)
+
+
+def sweep(track: TrackedAppWriter, world: World) -> None:
+    """One sweep with all its writes; the loop waits a moment for them, and they go on beside it."""
+
+    async def whole() -> None:
+        await track.sweep(world.cache)
+        await until(lambda: not track.lines.busy("team"), 60)
+
+    asyncio.run(whole())
 
 
 def told(world: World, app: str, operator: Any) -> tuple[Any, AppStatus, Any]:
@@ -80,12 +91,12 @@ def test_names_that_never_come_again_do_not_fill_etcd() -> None:
             for at, name in enumerate(runs)
         ]
     )
-    asyncio.run(track.sweep(world.cache))
+    sweep(track, world)
     world.now += 61
-    asyncio.run(track.sweep(world.cache))
+    sweep(track, world)
     assert [path.rpartition("/")[2] for method, path, _ in writes.made if method == "DELETE"] == runs[:3]
     world.now += KEEP_LEARNED
-    asyncio.run(track.sweep(world.cache))
+    sweep(track, world)
     assert sum(method == "DELETE" for method, *_ in writes.made) == len(runs)
 
 

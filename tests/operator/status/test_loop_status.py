@@ -67,6 +67,7 @@ def test_everything_that_is_counted_can_be_scraped() -> None:
     text = generate_latest(made.metrics.registry).decode()
     for line in (
         'slackwater_operator_held_pods{queue="default",reason=',
+        'slackwater_operator_releases_total{how="nominated",queue="default"}',
         'slackwater_operator_admission_wait_seconds_count{role="task"}',
         "slackwater_operator_release_seconds_count",
         'slackwater_operator_drivers{queue="default",state="running"}',

@@ -138,3 +138,22 @@ def test_policies_may_come_and_go_while_a_gate_is_turned() -> None:
     world.write = busy  # type: ignore[method-assign]
     asyncio.run(loop.gates.look(None, answered=False))
     assert len(turned_at) == 2
+
+
+def test_a_gate_is_not_opened_for_a_round_of_the_past() -> None:
+    """While its line waited for others somebody had to wait: it stays closed."""
+    world, loop = made()
+    asyncio.run(loop.releaser.round())
+    others = asyncio.Event()
+
+    async def story() -> None:
+        for number in range(4):
+            loop.gates.lines.add(f"other{number}", others.wait)
+        await loop.gates.look(loop.releaser.result, answered=True)
+        assert loop.gates.lines.busy("default")
+        await loop.gates.look(loop.releaser.result, answered=False)
+        others.set()
+        await loop.gates.lines.settle()
+
+    asyncio.run(story())
+    assert turned(world) == []

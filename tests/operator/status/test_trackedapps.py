@@ -119,3 +119,24 @@ def test_objects_of_apps_that_are_gone_take_half_of_the_writes_also_where_each_t
     made.tracker.set([CustomRecord(name=f"a{n}", namespace="team", spec={"app": f"a{n}"}) for n in range(20)])
     asyncio.run(made.tracker.sweep(world.cache))
     assert len(finished(world)) == 4
+
+
+def test_objects_of_a_namespace_that_is_written_all_the_time_are_swept() -> None:
+    """At each look one of its apps is being written, as quickly as ever: what is gone was told of never."""
+    world = enforcing(node("a", cpu=1))
+    made = few_writes(world, rate=100)
+    made.tracker.set([CustomRecord(name="old", namespace="team", spec={"app": "old"}, status={"phase": "Running"})])
+
+    async def write() -> None:
+        await asyncio.sleep(0.4)
+
+    async def story() -> None:
+        for _ in range(3):
+            made.tracker.lines.add("team", write)
+            await asyncio.sleep(0)
+            made.tracker.lines.add("team", write)
+            await made.tracker.sweep(world.cache)
+        await made.tracker.lines.stop()
+
+    asyncio.run(story())
+    assert finished(world) == {"old"}

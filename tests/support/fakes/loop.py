@@ -30,9 +30,9 @@ from slackwater_operator.status.trackedapps import TrackedAppWriter
 from support.fakes.cluster import World
 
 
-def release_loop(world: World, **wishes: Any) -> ReleaseLoop:
-    """Every part of the loop, on the world's clock."""
-    session, metrics, settings = cast("Session", world), Metrics(), Settings(**wishes)
+def release_loop(world: World, through: Session | None = None, **wishes: Any) -> ReleaseLoop:
+    """Every part of the loop, on the world's clock; it writes to the world itself where no session is given."""
+    session, metrics, settings = through or cast("Session", world), Metrics(), Settings(**wishes)
     world.cache.views.ask_sizes = True
     writer = PodWriter(session)
     clock = world.clock

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from support.search.campaign import ROOT, search
-from support.search.generate import MIXED, WILD, plan
+from support.search.generate import MIXED, OWNED, WILD, plan
 from support.search.plan import WorldPlan
 from support.search.play import play
 from support.search.shrink import shrunk
@@ -27,7 +27,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="search", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--worlds", type=int, default=1000)
     parser.add_argument(
-        "--first", type=int, help=f"the first seed: 0, {WILD} for wild worlds, {MIXED} for gangs of two sizes"
+        "--first",
+        type=int,
+        help=f"the first seed: 0, {WILD} for wild worlds, {MIXED} for gangs of two sizes, {OWNED} for owners who speak",
     )
     parser.add_argument("--wild", action="store_true", help="devices, visitors, nodes that change, users who delete")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)

@@ -4,16 +4,18 @@ given twice     native requests of pods that are bound, nominated or placed neve
 ceiling         declared requests of what is bound never exceed the node times the ceiling
 priority        no pod is released before one of higher priority that could have had its node
 idle room       no pod waits before room that stock would give it while everything stands still
+paused          no pod is released of an app or a queue that its owner has paused
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from slackwater.cycle.audit.claims import Claim, holds
-from slackwater.resources import CPU, MEMORY, Resources, total
+from slackwater.pools.pools import Category
+from slackwater.resources import CPU, MEMORY, NOTHING, Resources, total
 from slackwater_cluster import names
 from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.pods.nodefit import allows
@@ -26,15 +28,15 @@ SLACK = 1e-6
 ROUNDS = 3  # rounds in which nothing may move before idle room is called so …
 SECONDS = 12.0  # … and how long they must have lasted: a refused pod steps aside for 2 s, an idle round comes after 5
 VISITED = 15.0  # seconds after a visitor's bind in which pods that were on their way to its node may be in its way
+PATIENCE = 302.0  # seconds after which nobody leaves room for a gang whose missing pods have not come
 ALLOWANCE = 0.875  # of a node's memory in use: beyond it measurement may refuse what requests would allow
 
 
 class Checks:
     """One world's checks, told of every step."""
 
-    def __init__(self, cluster: Cluster, lives: list[Life]) -> None:
-        self.cluster, self.plan = cluster, cluster.plan
-        self.lives = {life.id: life for life in lives}
+    def __init__(self, cluster: Cluster, lives: Mapping[str, Life]) -> None:
+        self.cluster, self.plan, self.lives = cluster, cluster.plan, lives
         self.queues = {name: self.plan.queue(name) for name in self.plan.namespaces}
         self.failures: list[Failure] = []
         self._moves, self._still, self._since = -1, 0, 0.0
@@ -45,6 +47,7 @@ class Checks:
         """After a round of the operator."""
         self._given_twice()
         self._priority(operator)
+        self._paused()
         self._seen = len(self.cluster.released)
         self._standing_still()
         if self._still > ROUNDS and self.cluster.now - self._since >= SECONDS:
@@ -79,6 +82,7 @@ class Checks:
 
     def _priority(self, operator: OperatorProgram) -> None:
         fresh = [self.cluster.pods[uid] for uid in self.cluster.released[self._seen :] if uid in self.cluster.pods]
+        fresh = [pod for pod in fresh if pod.namespace not in self.cluster.unmanaged]
         lower = [pod for pod in fresh if self.cluster.destination(pod) in self.cluster.nodes]
         if not lower or self.excused:
             return
@@ -124,6 +128,53 @@ class Checks:
         known = mine in killed or (self._life(pod).plan.memory_use > 1 and any(each[:2] == mine[:2] for each in killed))
         return pod.declared + Resources(memory=pod.declared[MEMORY] * known)
 
+    # -- owners -------------------------------------------------------------------------------------------------------
+
+    def _paused(self) -> None:
+        for uid in self.cluster.released[self._seen :]:
+            pod = self.cluster.pods.get(uid)
+            if pod is not None and self._stopped_long(pod):
+                self._fail("paused", f"{uid} was released although its owner paused it")
+
+    def _stopped_long(self, pod: PodRecord) -> bool:
+        """Whether its owner stopped it, and both programs know."""
+        if pod.namespace in self.cluster.unmanaged or self.cluster.stopped_at > self._known - 1.0:
+            return False
+        return self._life(pod).paused or self.cluster.stopped.get(self.queues[pod.namespace].name) == "true"
+
+    def _stopped(self, pod: PodRecord) -> bool:
+        """Whether an owner lets a pod wait."""
+        return self._life(pod).paused or self.cluster.queue_stops(pod)
+
+    def _in_vain(self, life: Life) -> bool:
+        """Whether an app's tasks go nowhere whatever room there is: no driver leaves room for them."""
+        queue = self.cluster.stopped.get(self.queues[life.plan.namespace].name)
+        if life.paused or queue == "true":
+            return True
+        waiting = [pod.created for pod in self._held() if self._life(pod) is life]
+        return life.short and bool(waiting) and self.cluster.now - min(waiting) > PATIENCE
+
+    def _bounded(self, operator: OperatorProgram, pod: PodRecord) -> bool:
+        """Whether a bound of delta that the pool's owner wrote may keep the room for the other side, kind by kind."""
+        queue, category = self.queues[pod.namespace], operator.cache.views.histories.category
+        if not queue.pooled or not (queue.minimum or queue.maximum):
+            return False
+        small = category(self._life(pod).id) is Category.SMALL
+        share = (queue.maximum or 1.0) if small else 1.0 - queue.minimum
+        mine = [each for each in self._charged() if self.queues.get(each.namespace) == queue]
+        side = total(p.declared for p in mine if (category(self._life(p).id) is Category.SMALL) == small)
+        free = total(self._declared_room(name).at_least(NOTHING) for name in self._nodes(pod))
+        whole = free + total(each.declared for each in mine)
+        return any(
+            asked > 0 and side[kind] + asked > share * whole[kind] * (1 - SLACK) for kind, asked in pod.declared.items()
+        )
+
+    def _charged(self) -> Iterator[PodRecord]:
+        """Pods that are bound or on their way to a node."""
+        for pods in self.cluster.on.values():
+            yield from (pod for pod in pods.values() if pod.namespace in self.queues)
+        yield from (pod for pod in self.cluster.waiting.values() if self.cluster.destination(pod))
+
     # -- idle room ----------------------------------------------------------------------------------------------------
 
     def _standing_still(self) -> None:
@@ -137,6 +188,8 @@ class Checks:
         refused = self._refused(operator) | self._assembled(operator)
         for held in self._held():
             if not self._ready(held) or self._kept_for_tasks(held) or self._life(held).id in refused:
+                continue
+            if self._bounded(operator, held):
                 continue
             if self._life(held).evicted:  # its tasks were killed for their memory: they wait for a node with more
                 continue
@@ -194,7 +247,22 @@ class Checks:
             return False
         mine = self.queues[pod.namespace]
         others = [life for life in self.lives.values() if self.queues[life.plan.namespace] == mine]
-        return any(self._started(life) and not life.over for life in others)
+        if any(self._started(life) and not life.over and not self._in_vain(life) for life in others):
+            return True
+        started = [life for life in others if self._started(life) and not life.over]
+        return bool(started) and not self._leaves_a_task(pod, started)
+
+    def _leaves_a_task(self, driver: PodRecord, started: list[Life]) -> bool:
+        """Whether beside all drivers and this one the largest task of any of their apps fits."""
+        nodes = list(self._nodes(driver))
+        whole = total(self.cluster.nodes[name].allocatable for name in nodes)
+        there = [pod for pod in self._charged() if _role(pod) == names.DRIVER]
+        daemons = total(p.declared for name in nodes for p in self.cluster.on[name].values() if p.daemon)
+        largest = driver.declared
+        for life in (self._life(driver), *started):
+            for stage in life.plan.stages:
+                largest = largest.at_least(stage.size)
+        return (total(pod.declared for pod in there) + daemons + driver.declared + largest).fits(whole)
 
     def _started(self, life: Life) -> bool:
         boss = self.cluster.pods.get(life.driver)
@@ -211,7 +279,8 @@ class Checks:
         beside = {**left, node: left[node] - driver.declared}
         life = self._life(driver)
         own = [_task(stage, driver) for stage in life.known]
-        for task in (*own, *(pod for pod in self._held() if _role(pod) == names.TASK)):
+        tasks = (pod for pod in self._held() if _role(pod) == names.TASK)
+        for task in (*own, *(pod for pod in tasks if not self._in_vain(self._life(pod)))):
             mine = task.uid == driver.uid
             if not any(task.declared.fits(beside[name]) for name in self._nodes(task)) and (
                 mine or any(task.declared.fits(left[name]) for name in self._nodes(task))
@@ -226,7 +295,8 @@ class Checks:
 
     def _reserved_for_gangs(self) -> bool:
         """A gang that is being put together holds room on purpose, for as long as patience allows."""
-        return any(self._life(pod).plan.gang for pod in self._held())
+        gangs = (self._life(pod) for pod in self._held() if self._life(pod).plan.gang)
+        return any(not self._in_vain(gang) and not gang.short for gang in gangs)
 
     # -- parts --------------------------------------------------------------------------------------------------------
 
@@ -236,12 +306,14 @@ class Checks:
     def _ready(self, pod: PodRecord) -> bool:
         """Whether nothing of its own app keeps it back: its driver runs, and its parents are placed."""
         life = self._life(pod)
+        if self._stopped(pod):
+            return False
         if _role(pod) == names.DRIVER:
             return True
         boss = self.cluster.pods.get(life.driver)
         led = not life.plan.driver or (boss is not None and bool(boss.started))
         stage = int(pod.labels.get(names.STAGE, "s0")[1:])
-        return led and not (life.plan.upfront and self._unplaced(life, stage))
+        return led and not (life.plan.upfront and self._unplaced(life, stage)) and not life.short
 
     def _unplaced(self, life: Life, stage: int) -> bool:
         """Whether a task of an earlier stage has no node yet: children that name their parents wait for that."""

@@ -5,6 +5,7 @@ The stock scheduler's side and ours are the same class: what differs is the admi
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -91,6 +92,10 @@ class Cluster(World):
         self.terminating: dict[str, float] = {}  # pods that their user deleted, and when they are gone
         self.changed_at: dict[str, float] = {}  # when a node was last changed …
         self.visited_at: dict[str, float] = {}  # … and when a pod that is not ours was last bound there
+        self.stopped: dict[str, str] = {}  # queues that are paused ("true") or closed to new apps ("drain")
+        self.stopped_at = -math.inf  # when an owner last paused something or let it go on
+        self.unmanaged: set[str] = set()  # namespaces that are not managed for now
+        self.started: set[tuple[str, str]] = set()  # apps of which a pod came to a node
         self._names: dict[tuple[str, str], str] = {}
         self.unstarted: dict[str, PodRecord] = {}
         self._version = 0
@@ -101,6 +106,14 @@ class Cluster(World):
     def destination(self, pod: PodRecord) -> str:
         """The node that a pod without one is on its way to: nominated, or known to the filter alone."""
         return pod.nominated or self.assigned(pod.uid)
+
+    def queue_stops(self, pod: PodRecord) -> bool:
+        """Whether the queue of a pod lets it wait."""
+        if not self.stopped or pod.namespace not in self.plan.namespaces:
+            return False
+        state = self.stopped.get(self.plan.queue(pod.namespace).name)
+        begun = (pod.namespace, pod.labels.get(names.APP, "")) in self.started
+        return state == "true" or (state == "drain" and not begun)
 
     # -- the API server -----------------------------------------------------------------------------------------------
 
@@ -192,18 +205,20 @@ class Cluster(World):
     ) -> PodRecord:
         """A pod of an app, as the admission policy leaves it; without the policy, as it was written."""
         task = role == names.TASK
-        native = self._lowered(declared) if task and self.managed_pods else declared
+        managed = self.managed_pods and app.namespace not in self.unmanaged
+        native = self._lowered(declared) if task and managed else declared
         shrunk = f"{self.plan.ceiling_cpu}/{self.plan.ceiling_memory}" if task else "100/100"
+        sealed = {names.ADMITTED_ROLE: role, names.SHRUNK: shrunk} if app.namespace not in self.unmanaged else {}
         pod = PodRecord(
             name=name,
             uid=f"{app.namespace}.{name}",
             namespace=app.namespace,
             labels={names.APP: app.name, names.ROLE: role, **({names.STAGE: stage} if stage else {})},
-            annotations={names.ADMITTED_ROLE: role, names.SHRUNK: shrunk, **(annotations or {})},
+            annotations={**sealed, **(annotations or {})},
             owners=tuple(owners),
             phase="Pending",
-            gates=(names.GATE,) if self.managed_pods and not self._passes(task, annotations or {}) else (),
-            scheduler=names.SCHEDULER if self.managed_pods else STOCK,
+            gates=(names.GATE,) if managed and not self._passes(task, annotations or {}) else (),
+            scheduler=names.SCHEDULER if managed else STOCK,
             priority=app.priority,
             native=native,
             declared=declared,
@@ -251,8 +266,9 @@ class Cluster(World):
 
     def bind(self, pod: PodRecord, node: str) -> None:
         """A scheduler binds a pod."""
-        if pod.scheduler == STOCK:
+        if pod.scheduler == STOCK or pod.namespace in self.unmanaged:
             self.visited_at[node] = self.now
+        self.started.add((pod.namespace, pod.labels.get(names.APP, "")))
         self.change(pod.uid, node=node, nominated="", scheduled=self.now, unscheduled="")
 
     def kubelets(self) -> None:

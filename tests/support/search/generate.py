@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 
 from support.search.mixed import mixed
+from support.search.owned import owned
 from support.search.plan import AppPlan, NodePlan, QueuePlan, StagePlan, Trouble, WorldPlan
 from support.search.wild import widened
 
@@ -14,14 +15,21 @@ SHARES = (0.05, 0.1, 0.125, 0.25, 0.3, 0.5, 0.6, 0.75, 0.9, 1.0)  # of a node, f
 OPEN_GATES = 1_000_000  # from this seed on tasks may come without a gate where nobody waits …
 WILD = 2_000_000  # … and from this one on worlds are wild: a second family, so that the seeds before keep their worlds
 MIXED = 3_000_000  # from here on they have gangs of two sizes
+OWNED = 20_000_000  # and from here on their owners pause, bound, weigh and withhold: plain, wild or mixed ones
 MOST_TASKS = 60  # of all apps together: what is slow to play is not more telling
 
 
 def plan(seed: int) -> WorldPlan:
     """The world of a seed."""
+    if seed >= OWNED:
+        return owned((_same, _same, widened, mixed)[seed % 4](_plain(seed)))
     if seed >= MIXED:
         return mixed(_plain(seed))
     return widened(_plain(seed)) if seed >= WILD else _plain(seed)
+
+
+def _same(world: WorldPlan) -> WorldPlan:
+    return world
 
 
 def _plain(seed: int) -> WorldPlan:

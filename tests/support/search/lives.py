@@ -33,7 +33,9 @@ class Life:
     driver: str = ""
     evicted: int = 0  # pods of it that kubelets ended
     shown: bool = False  # whether there was a task of it: what its tasks ask for is known from then on
-    _begun: bool = False
+    paused: bool = False
+    before: Life | None = None  # the one that had its name before
+    begun: bool = False
     _made: int = 0
 
     def __post_init__(self) -> None:
@@ -66,9 +68,11 @@ class Life:
         """The earliest moment at which it does something by itself."""
         if self.over:
             return float("inf")
-        if not self._begun:
+        if not self.begun:
             return self.started
         found = self.started + self.plan.cancelled if self.plan.cancelled else float("inf")
+        if self.short and self.plan.withheld_for:
+            found = min(found, self.started + self.plan.withheld_for)
         for stage in self.stages:
             for uid in stage.living:
                 pod = self.cluster.pods.get(uid)
@@ -78,10 +82,10 @@ class Life:
 
     def step(self) -> None:
         """Live on: begin, make tasks, end tasks, replace what was lost."""
-        if self.over or self.cluster.now < self.started - 1e-9:
+        if self.over or not self._due_to_begin():
             return
-        if not self._begun:
-            self._begun = True
+        if not self.begun:
+            self._begin()
             if self.plan.driver:
                 self._new_driver()
         if self.plan.cancelled and self.cluster.now >= self.started + self.plan.cancelled - 1e-9:
@@ -101,6 +105,27 @@ class Life:
             if self.driver:
                 self.cluster.finish(self.driver)
 
+    @property
+    def short(self) -> bool:
+        """Whether tasks of its gang that were announced have not come."""
+        until = self.started + self.plan.withheld_for if self.plan.withheld_for else float("inf")
+        return not self.over and bool(self.plan.withheld) and self.cluster.now < until - 1e-9
+
+    def follow(self, before: Life) -> None:
+        """It comes again: not before the one of its name has ended."""
+        self.before, self.started = before, float("inf")
+
+    def _due_to_begin(self) -> bool:
+        if self.before is not None and self.before.over and self.started == float("inf"):
+            self.started = self.cluster.now + self.plan.after
+        return self.cluster.now >= self.started - 1e-9
+
+    def _begin(self) -> None:
+        """Nothing is left of the one before but, at most, pods that have ended."""
+        self.begun = True
+        if self.plan.tidy:
+            self.cluster.delete(*self._pods())
+
     def use(self, pod: PodRecord) -> tuple[float, float]:
         """Cores and bytes that one of its pods uses now."""
         if not pod.started or pod.done:
@@ -116,6 +141,22 @@ class Life:
         return pod.declared["memory"] * self.plan.memory_use
 
     # -- its user -----------------------------------------------------------------------------------------------------
+
+    def pause(self, *, on: bool) -> None:
+        """Its user annotates all its pods and whatever makes them, or takes that back."""
+        self.paused = on
+        for pod in self._pods():
+            others = {key: value for key, value in pod.annotations.items() if key != names.PAUSE}
+            self.cluster.change(pod.uid, annotations={**others, **self._stopped})
+
+    def _pods(self) -> list[PodRecord]:
+        """Whatever carries its name, also what is left of the one before it."""
+        mine = (pod for pod in self.cluster.pods.values() if pod.namespace == self.plan.namespace)
+        return [pod for pod in mine if pod.labels.get(names.APP) == self.plan.name]
+
+    @property
+    def _stopped(self) -> dict[str, str]:
+        return {names.PAUSE: "true"} if self.paused else {}
 
     def delete_pod(self, *, driver: bool) -> None:
         """Its user deletes its driver, or its youngest task: one that waits if there is any. It is made anew."""
@@ -169,13 +210,14 @@ class Life:
         return self.plan.upfront or stage.number == 0 or self.stages[stage.number - 1].finished_at is not None
 
     def _fill(self, stage: _Stage) -> None:
-        while stage.done + len(stage.living) < stage.plan.tasks:
+        away = self.plan.withheld if self.short and stage is self.stages[-1] else 0
+        while stage.done + len(stage.living) < stage.plan.tasks - away:
             stage.living.add(self._task(stage).uid)
 
     def _task(self, stage: _Stage) -> PodRecord:
         self._made += 1
         self.shown = True
-        annotations: dict[str, str] = {}
+        annotations = self._stopped
         if self.plan.gang:
             left = self.plan.tasks - sum(each.done for each in self.stages)
             annotations |= {names.GANG: "true", names.TASKS: str(left)}
@@ -186,7 +228,7 @@ class Life:
         if self.plan.strict:
             annotations[names.DAG] = "strict"
         label = f"s{stage.number}" if len(self.stages) > 1 and not self.plan.gang else ""
-        name = f"{self.plan.name}-{stage.number}-{self._made}"
+        name = f"{self._prefix}-{stage.number}-{self._made}"
         return self.cluster.admit(self.plan, name, stage.plan.size, names.TASK, label, annotations, self._owners())
 
     def _owners(self) -> tuple[OwnerRef, ...]:
@@ -197,7 +239,12 @@ class Life:
 
     @property
     def _job(self) -> OwnerRef:
-        return OwnerRef("Job", self.plan.name, f"job-{self.plan.name}", "batch", True, self.plan.namespace)
+        return OwnerRef("Job", self.plan.name, f"job-{self._prefix}", "batch", True, self.plan.namespace)
+
+    @property
+    def _prefix(self) -> str:
+        """What the names of its pods begin with: no two runs have pods of one name."""
+        return f"{self.plan.name}-run-{self.plan.run}" if self.plan.run else self.plan.name
 
     # -- the driver ---------------------------------------------------------------------------------------------------
 
@@ -229,8 +276,8 @@ class Life:
         assert self.plan.driver is not None
         self._made += 1
         asked = amounts(*self.plan.driver)
-        annotations = self._announced() if self.plan.announces else {}
-        name = f"{self.plan.name}-driver-{self._made}"
+        annotations = {**self._stopped, **(self._announced() if self.plan.announces else {})}
+        name = f"{self._prefix}-driver-{self._made}"
         above = (self._job,)
         self.driver = self.cluster.admit(self.plan, name, asked, names.DRIVER, "", annotations, above).uid
 

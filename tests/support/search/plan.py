@@ -78,6 +78,11 @@ class AppPlan:
     memory_use: float = 0.5
     ramp: bool = False  # use grows from nothing to the above over the task's life
     cancelled: float = 0.0  # seconds after which its user deletes the whole of it; 0: never
+    withheld: int = 0  # tasks of a gang that are announced and do not come …
+    withheld_for: float = 0.0  # … for so many seconds; 0: ever
+    run: int = 0  # an app of this name was there before: this one comes …
+    after: float = 0.0  # … so many seconds after its end
+    tidy: bool = False  # and what is left of its pods is deleted
 
     @property
     def tasks(self) -> int:
@@ -94,6 +99,11 @@ class QueuePlan:
     group: str = ""  # node selector
     fair: bool = False
     pooled: bool = False
+    minimum: float = 0.0  # of delta, as the pool's owner wrote them; 0: not at all
+    maximum: float = 0.0
+    theta: float = 0.0
+    weights: tuple[tuple[str, float], ...] = ()  # of namespaces, under `fair`
+    most: float = 0.0  # cores that its nodes may grow to; 0: not stated
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +133,9 @@ class Trouble:
     unlabel              the node loses the label of its group, on which pods and queues select
     delete, withdraw     the user deletes a pod of the app, before or right after a round: one that waits, else a task
     driver               the user deletes the app's driver
+    pause                all pods of the app, and those that it makes, say `slackwater.io/pause`
+    halt, close          the queue is paused, or lets only apps go on that have started
+    leave                the namespace is not managed
     """
 
     at: float
@@ -130,6 +143,7 @@ class Trouble:
     node: str = ""
     seconds: float = 0.0
     app: str = ""  # namespace/name
+    scope: str = ""  # a queue or a namespace
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from zlib import crc32
 
@@ -22,7 +23,8 @@ START = 1000.0
 STEP = 1.0  # seconds between rounds while things move …
 IDLE = 5.0  # … and while nothing does
 QUIET = 400.0  # seconds without any move after which nothing is expected to come: above every patience and timeout
-LASTING = ("silence", "writes", "cordon", "drain", "unlabel", "unplug")  # troubles that end by themselves
+OWNERS = ("halt", "close", "leave")  # what owners of queues and namespaces do
+LASTING = ("silence", "writes", "cordon", "drain", "unlabel", "unplug", "pause", *OWNERS)  # what ends by itself
 LONGEST = 3000.0  # seconds a world may last: some ten times as long as the longest sensible one …
 
 
@@ -49,10 +51,15 @@ class _Side:
     def __init__(self, plan: WorldPlan, *, managed: bool) -> None:
         self.cluster = Cluster(plan, managed=managed)
         self.lives = [Life(self.cluster, app) for app in plan.apps]
+        last: dict[str, Life] = {}
+        for life in self.lives:
+            if life.plan.run and life.id in last:
+                life.follow(last[life.id])
+            last[life.id] = life
+        self.current = {life.id: life for life in reversed(self.lives)}  # of those of one name the one that lives
         self.visitors = [Visitor(self.cluster, each) for each in plan.visitors]
-        owners: dict[str, Life | Visitor] = {life.id: life for life in self.lives}
-        owners |= {visitor.id: visitor for visitor in self.visitors}
-        self.cluster.uses_of = lambda pod: _use(owners, pod)
+        guests = {visitor.id: visitor for visitor in self.visitors}
+        self.cluster.uses_of = lambda pod: _use(self.current, guests, pod)
         self._troubles = list(plan.troubles)
         self._returns = [(START + node.late, node.name) for node in plan.nodes if node.late]
         self._ends: list[tuple[float, Trouble]] = []
@@ -81,6 +88,8 @@ class _Side:
         for life in self.lives:
             before = life.over
             life.step()
+            if life.plan.run and life.begun:
+                self.current[life.id] = life
             if life.over and not before:
                 self.finished_at = self.cluster.now
         if self.cluster.progress != self._last:
@@ -131,7 +140,11 @@ class _Side:
         elif trouble.what == "unlabel":
             self.cluster.alter_node(trouble.node, labels={})
         elif trouble.what in ("delete", "withdraw", "driver"):
-            next(life for life in self.lives if life.id == trouble.app).delete_pod(driver=trouble.what == "driver")
+            self.current[trouble.app].delete_pod(driver=trouble.what == "driver")
+        elif trouble.what == "pause":
+            self._pause(trouble.app, on=True)
+        elif trouble.what in ("halt", "close"):
+            self.cluster.stopped[trouble.scope] = "true" if trouble.what == "halt" else "drain"
         if trouble.what in LASTING:
             self._ends.append((self.cluster.now + trouble.seconds, trouble))
 
@@ -144,6 +157,20 @@ class _Side:
         elif trouble.what == "unlabel":
             labels = {plan.name: plan.labels for plan in self.cluster.plan.nodes}
             self.cluster.alter_node(trouble.node, labels=labels.get(trouble.node, {}))
+        elif trouble.what == "pause":
+            self._pause(trouble.app, on=False)
+        elif trouble.what in ("halt", "close"):
+            self.cluster.stopped.pop(trouble.scope, None)
+
+    def _pause(self, app: str, *, on: bool) -> None:
+        for life in self.lives:
+            if life.id == app and not life.over:
+                life.pause(on=on)
+        self._changed()
+
+    def _changed(self) -> None:
+        self.cluster.moves += 1
+        self.cluster.stopped_at = self.cluster.now
 
     def _show(self, name: str, *, devices: bool) -> None:
         """What a node offers, with its devices or without."""
@@ -175,14 +202,16 @@ class Stock(_Side):
 class Ours(_Side):
     """The world with operator, extender and a scheduler that asks it."""
 
+    programs: tuple[OperatorProgram | ExtenderProgram, ...] = ()
     _released = False  # whether this step's round is over, and its pods are not bound yet
 
     def __init__(self, plan: WorldPlan, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(plan, managed=True)
         self.extender = ExtenderProgram(self.cluster)
         self.operator = OperatorProgram(self.cluster, Client(self.extender), loop)
-        self.cluster.watchers += [self.operator, self.extender]
-        self.checks = Checks(self.cluster, self.lives)
+        self.programs = (self.operator, self.extender)
+        self.cluster.watchers += self.programs
+        self.checks = Checks(self.cluster, self.current)
         self.rounds = 0
 
     def strikes(self, trouble: Trouble) -> bool:
@@ -201,6 +230,15 @@ class Ours(_Side):
         elif trouble.what == "writes":
             self.checks.excused = True
             self.cluster.broken = lambda path: crc32(path.encode()) % 2 == 0
+        elif trouble.what == "leave":
+            self.cluster.unmanaged.add(trouble.scope)
+        self._govern(trouble)
+
+    def _govern(self, trouble: Trouble) -> None:
+        if trouble.what in OWNERS:
+            self._changed()
+            for program in self.programs:
+                program.govern()
 
     def relieve(self, trouble: Trouble) -> None:
         """The extender answers again, or writes succeed again."""
@@ -210,13 +248,22 @@ class Ours(_Side):
         elif trouble.what == "writes":
             self.cluster.broken = lambda _: False
             self.checks.excused = False
+        elif trouble.what == "leave":
+            self.cluster.unmanaged.discard(trouble.scope)
+        self._govern(trouble)
 
     def play(self) -> None:
         """Until all is over, nothing moves any more, or something is found."""
-        while not self.over and self.quiet < QUIET and self.cluster.now < self.until:
+        while not self.over and (self.quiet < QUIET or self.awaits) and self.cluster.now < self.until:
             self.step()
             if self.checks.failures:
                 return
+
+    @property
+    def awaits(self) -> bool:
+        """Whether an app comes again, or is given up, at a time that is known."""
+        lives = (life for life in self.lives if not life.over and (life.plan.run or life.plan.withheld))
+        return any(math.isfinite(life.next_event()) for life in lives)
 
     def step(self) -> None:
         """One round of everybody, and time passes."""
@@ -265,8 +312,8 @@ def _judge(outcome: Outcome, stock: Stock, ours: Ours) -> None:
     outcome.evictions = (stock.cluster.evictions, ours.cluster.evictions)
     outcome.stock_finished = sum(life.finished for life in stock.lives)
     outcome.ours_finished = sum(life.finished for life in ours.lives)
-    if outcome.failures:
-        return
+    if outcome.failures or any(each.what == "leave" for each in ours.cluster.plan.troubles):
+        return  # where a namespace was not managed for a while its apps may be in each other's way, as with stock
     for theirs, mine in zip(stock.lives, ours.lives, strict=True):
         refused, sentence = _said(ours, mine)
         outcome.refused += refused
@@ -293,6 +340,7 @@ def _crash(problem: Exception, now: float) -> Failure:
     return Failure("crash", now - START, f"{type(problem).__name__}: {problem} ({where})")
 
 
-def _use(owners: dict[str, Life | Visitor], pod: PodRecord) -> tuple[float, float]:
-    life = owners.get(f"{pod.namespace}/{pod.labels.get(names.APP, '')}")
+def _use(lives: Mapping[str, Life], guests: Mapping[str, Visitor], pod: PodRecord) -> tuple[float, float]:
+    owner = f"{pod.namespace}/{pod.labels.get(names.APP, '')}"
+    life = lives.get(owner) or guests.get(owner)
     return life.use(pod) if life is not None else (pod.native["cpu"] / 2, pod.native["memory"] / 2)

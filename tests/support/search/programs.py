@@ -30,7 +30,7 @@ from slackwater_operator.release.stallwatch import StallKeeper
 from slackwater_operator.settings import Settings as OperatorSettings
 from slackwater_operator.status.policygate import GateKeeper
 from support.search.cluster import Cluster, Inbox, Watcher
-from support.search.plan import WorldPlan
+from support.search.plan import QueuePlan, WorldPlan
 from support.search.transport import send
 
 METRICS = Metrics()  # one for all worlds: nobody reads them here
@@ -44,14 +44,14 @@ def policy(plan: WorldPlan) -> CustomRecord:
     return CustomRecord(name="default", spec={"mode": "enforce", "ceiling": ceiling})
 
 
-def namespaces(plan: WorldPlan) -> list[NamespaceRecord]:
-    """Every namespace opts in."""
+def namespaces(cluster: Cluster) -> list[NamespaceRecord]:
+    """Every namespace opts in, and some are taken out for a while."""
     labels = {names.MANAGED: "true", names.POLICY: "default"}
-    return [NamespaceRecord(name=name, labels=labels) for name in plan.namespaces]
+    return [NamespaceRecord(name=n, labels={} if n in cluster.unmanaged else labels) for n in cluster.plan.namespaces]
 
 
-def queues(plan: WorldPlan) -> list[CustomRecord]:
-    """The queues as their owners wrote them."""
+def queues(cluster: Cluster) -> list[CustomRecord]:
+    """The queues as their owners wrote them, and stopped for a while."""
     return [
         CustomRecord(
             name=queue.name,
@@ -59,16 +59,32 @@ def queues(plan: WorldPlan) -> list[CustomRecord]:
                 "namespaces": list(queue.namespaces),
                 "nodeSelector": {"group": queue.group} if queue.group else {},
                 "order": "fair" if queue.fair else "fifo",
+                "weights": dict(queue.weights),
+                "capacity": {"maximum": {CPU: f"{queue.most:g}"}} if queue.most else {},
                 "stall": {"evictYoungestDriver": True},
             },
+            annotations={names.PAUSE: cluster.stopped[queue.name]} if queue.name in cluster.stopped else {},
         )
-        for queue in plan.queues
+        for queue in cluster.plan.queues
     ]
 
 
 def pools(plan: WorldPlan) -> list[CustomRecord]:
     """The pools of those queues that have one."""
-    return [CustomRecord(name=queue.name, spec={"queue": queue.name}) for queue in plan.queues if queue.pooled]
+    return [
+        CustomRecord(name=queue.name, spec={"queue": queue.name, "delta": _delta(queue), **_theta(queue)})
+        for queue in plan.queues
+        if queue.pooled
+    ]
+
+
+def _delta(queue: QueuePlan) -> dict[str, float]:
+    said = {"minimum": queue.minimum, "maximum": queue.maximum}
+    return {bound: value for bound, value in said.items() if value}
+
+
+def _theta(queue: QueuePlan) -> dict[str, float]:
+    return {"theta": queue.theta} if queue.theta else {}
 
 
 def manifest(pod: PodRecord) -> dict[str, Any]:
@@ -126,10 +142,10 @@ class ExtenderProgram(Watcher):
         cluster, plan = self.cluster, self.cluster.plan
         parts = assemble(EXTENDER, clock=cluster.clock, wall=cluster.clock)
         cache = parts.cache
-        cache.governance.set_namespaces(namespaces(plan))
+        cache.governance.set_namespaces(namespaces(cluster))
         cache.governance.set("SlackPolicy", [policy(plan)])
         cache.set_terms()
-        for kind, records in (("AdmissionQueue", queues(plan)), ("ReservationPool", pools(plan))):
+        for kind, records in (("AdmissionQueue", queues(cluster)), ("ReservationPool", pools(plan))):
             cache.guard.set(kind, records)
         cache.set_nodes(list(cluster.nodes.values()))
         cache.set_pods(list(cluster.pods.values()))
@@ -155,6 +171,17 @@ class ExtenderProgram(Watcher):
     def drop_nodes(self, records: Sequence[NodeRecord]) -> None:
         """Nodes are gone."""
         self.parts.cache.drop_nodes(records)
+
+    def govern(self) -> None:
+        """A queue or a namespace is changed."""
+        stated, opted = queues(self.cluster), namespaces(self.cluster)
+        cache = self.parts.cache
+
+        def learn() -> None:
+            cache.guard.set("AdmissionQueue", stated)
+            cache.reconsider(cache.governance.set_namespaces(opted))
+
+        self.inbox.send(learn)
 
     # -- what it does by itself ---------------------------------------------------------------------------------------
 
@@ -252,9 +279,9 @@ class OperatorProgram(Watcher):
         governing = Governance()
         self.cache = OperatorCache(governing, window=OPERATOR.window)
         governing.set("SlackPolicy", [policy(plan)])
-        governing.set("AdmissionQueue", queues(plan))
+        governing.set("AdmissionQueue", queues(cluster))
         governing.set("ReservationPool", pools(plan))
-        self.cache.set_namespaces(namespaces(plan), cluster.now)
+        self.cache.set_namespaces(namespaces(cluster), cluster.now)
         self.cache.govern()
         self.cache.set_nodes(list(cluster.nodes.values()))
         self.cache.set_pods(list(cluster.pods.values()), cluster.now)
@@ -312,3 +339,15 @@ class OperatorProgram(Watcher):
     def drop_nodes(self, records: Sequence[NodeRecord]) -> None:
         """Nodes are gone."""
         self.cache.drop_nodes(records)
+
+    def govern(self) -> None:
+        """A queue or a namespace is changed."""
+        stated, opted = queues(self.cluster), namespaces(self.cluster)
+        cache = self.cache
+
+        def learn() -> None:
+            if cache.governing.set("AdmissionQueue", stated):
+                cache.govern()
+            cache.set_namespaces(opted, self.cluster.now)
+
+        self.inbox.send(learn)

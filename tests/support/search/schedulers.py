@@ -29,6 +29,8 @@ class Verbs(Protocol):
 def schedule(cluster: Cluster, extender: Verbs | None = None) -> int:
     """One pass over all pods that wait without a gate, highest priority first; returns how many were bound."""
     waiting = [pod for pod in cluster.waiting.values() if not pod.gates and _whose(pod, extender)]
+    if not cluster.managed_pods:  # what their owners do not want to run waits on both sides
+        waiting = [pod for pod in waiting if names.PAUSE not in pod.annotations and not cluster.queue_stops(pod)]
     if not waiting:
         return 0
     free = {name: cluster.free(name) for name in cluster.nodes}

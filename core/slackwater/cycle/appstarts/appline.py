@@ -1,7 +1,8 @@
 """The order in which waiting apps are tried.
 
 PriorityClass, small before large, then FIFO or weighted fair share between namespaces. While both pools are short, the
-smallest demand goes first, but whoever lost patience keeps its place at the head.
+smallest demand goes first (in a fair queue of those of a namespace), but whoever lost patience keeps its place at the
+head.
 """
 
 from __future__ import annotations
@@ -45,10 +46,11 @@ class AppLine:
         for app in waiting:
             small = self._sizes[app.id].category is Category.SMALL
             buckets.setdefault((-app.priority, 0 if small else 1), []).append(app)
-        turns = self._fair if self._queue.order is Order.FAIR else _fifo
+        inside = self._ascending if ascending else _fifo
         line: list[App] = []
         for _, bucket in sorted(buckets.items()):
-            line += self._ascending(bucket) if ascending else turns(bucket)
+            alike = inside(bucket)
+            line += self._fair(alike) if self._queue.order is Order.FAIR else alike
         return line
 
     def _ascending(self, apps: Iterable[App]) -> list[App]:
@@ -59,9 +61,9 @@ class AppLine:
         return [*_fifo(overdue), *sorted(rest, key=lambda app: (sizes[app.id].demand(app), app.submitted, app.id))]
 
     def _fair(self, apps: Iterable[App]) -> list[App]:
-        """Weighted DRF between namespaces: whoever has the least share of its weight is next, FIFO inside."""
+        """Weighted DRF between namespaces: whoever has the least share of its weight is next; inside as they stand."""
         lines: dict[str, list[App]] = {}
-        for app in _fifo(apps):
+        for app in apps:
             lines.setdefault(app.namespace, []).append(app)
         shares = dict(self._shares.by_namespace)
         turns: list[App] = []

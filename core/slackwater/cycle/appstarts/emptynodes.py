@@ -131,7 +131,9 @@ class EmptyNodes:
     def _bare(self) -> NodeRooms:
         """All nodes with nothing on them; closed ones may open again."""
         every, total = np.ones(len(self._table), np.bool_), self._table.total
-        rooms = NodeRooms(replace(self._snapshot, nodes=replace(self._table, room=total, native=total, open=every)))
+        empty = replace(self._snapshot, nodes=replace(self._table, room=total, native=total, open=every))
+        # Whom `_to_rule_out` lets ask is answered: a refusal must not come and go with turns.
+        rooms = NodeRooms(empty, searches=2 * PODS // LEAST)
         groups: dict[str, list[PodGroup]] = {name: [] for name in self._queues}
         for app in self._snapshot.apps:
             if app.gang and app.queue in groups:

@@ -6,7 +6,7 @@ starts into room that is left over, leaves each such driver room for one task:
 
     its driver is on its way, or was bound less than patience ago; no task of it was ever there
     what a task of it asks for is known, and a node has room for that now
-    nobody of a higher priority waits, in whatever queue; neither the app nor its queue is paused
+    pods of a higher priority, of whatever queue, have taken what they can; neither the app nor its queue is paused
 
 A gang is assembled otherwise (`assembly`), and goes whole.
 """
@@ -33,11 +33,8 @@ def first_tasks(
 
     By how much its request will be lowered nobody knows yet. `gone`: apps of which this round has released something.
     """
-    young = [app for app in apps if not (queue.paused or app.paused or app.gang) and _begins(app, snapshot, gone)]
-    if not young:
-        return []
-    urgent = max((app.priority for app in snapshot.apps if app.held_pods), default=0)
-    needs = ((app, next(iter(facts(app).needs), None)) for app in young if app.priority >= urgent)
+    young = (app for app in apps if not (queue.paused or app.paused or app.gang) and _begins(app, snapshot, gone))
+    needs = ((app, next(iter(facts(app).needs), None)) for app in young)
     return [(app, _task(need.request, need.constraints)) for app, need in needs if need is not None]
 
 

@@ -1,6 +1,7 @@
 """What bounds of delta that the owner of a pool wrote leave to either side in one round (004), kind by kind.
 
-    most_k = max(share · (held_k + free_k), slot_k)   share: delta.maximum for small apps, 1 − delta.minimum for large
+    most_k = max(share · (held_k + free_k), slot_k)   share: delta.maximum for small apps, 1 − delta.minimum for large;
+                                                      held: of the nodes that there are, so not by growth pods
     a pod may go  ⇔  asked_k ≤ most_k − taken_k  in every kind that it asks for
 
 So of every kind there stays free what the other side's share still lacks, and no more: where one kind is scarce, nobody
@@ -9,11 +10,11 @@ is kept from another one that is not. Kinds that a slot has none of are not pool
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from slackwater.cycle.appsize import AppSize
-from slackwater.cycle.snapshot import App, Pool, taken
+from slackwater.cycle.snapshot import App, PodGroup, Pool, taken
 from slackwater.pools.pools import Category
 from slackwater.resources import NOTHING, Resources, least, total
 
@@ -34,16 +35,26 @@ class OwnersBound:
     A side of which no task runs may always run one pod or gang: a bound shares the work out, it does not end it.
     """
 
-    def __init__(self, pool: Pool | None, free: Resources, apps: Sequence[App], sizes: Mapping[str, AppSize]) -> None:
+    def __init__(
+        self,
+        pool: Pool | None,
+        free: Resources,
+        apps: Sequence[App],
+        sizes: Mapping[str, AppSize],
+        with_room: Collection[str] = (),
+    ) -> None:
         shares = {} if pool is None else {Category.SMALL: pool.high, Category.LARGE: 1 - pool.low}
         self._shares = {side: share for side, share in shares.items() if share < 1}
         self._slot = pool.slot if pool else NOTHING
         bounded = apps if self._shares else ()
         groups = {side: [g for a in bounded if sizes[a.id].category is side for g in a.groups] for side in Category}
         self._taken = {side: taken(groups[side]) for side in Category}
-        self._whole = total((free.at_least(NOTHING), *self._taken.values()))
+        # Growth pods hold nothing of the nodes that there are, but for those whose room is no longer free.
+        away = total(_growing(group, with_room) for side in Category for group in groups[side])
+        self._whole = total((free.at_least(NOTHING), *self._taken.values())) - away
         self._idle = {side for side in self._shares if not any(g.charged for g in groups[side] if not g.driver)}
         self._first: dict[Category, Resources] = {}  # what a side may run of which no task runs
+        self._promised: dict[Category, Resources] = {}  # what apps that were let in will take first
 
     def open(self, portion: Callable[[Category], Resources]) -> None:
         """Let each side of which no task runs, and nothing went, run what of it goes first (`portion`)."""
@@ -57,7 +68,24 @@ class OwnersBound:
         """The kind of which the bound leaves the side less than it asks for; None where so much may go."""
         if side not in self._shares or (side in self._first and asked.fits(self._first[side])):
             return None
-        charged = self._taken[side]
+        return self._shortage(side, asked, self._taken[side])
+
+    def enter(self, side: Category, asked: Resources, could_go: Callable[[], bool]) -> BoundShortage | None:
+        """Let in an app that takes so much first, beside others that were let in; else what there is too little of.
+
+        Whoever is let in holds slots and budget: it must not be one that the bound keeps from going. What could not go
+        now takes nothing from those behind it: they would not even ask for nodes that may be added.
+        """
+        if side not in self._shares:
+            return None
+        promised = self._promised.get(side)
+        alone = promised is None and side in self._idle
+        short = None if alone else self._shortage(side, asked, self._taken[side] + (promised or NOTHING))
+        if short is None and could_go():
+            self._promised[side] = asked + (promised or NOTHING)
+        return short
+
+    def _shortage(self, side: Category, asked: Resources, charged: Resources) -> BoundShortage | None:
         for kind, slot in self._slot.items():
             most = max(self._shares[side] * self._whole[kind], slot)
             if most - charged[kind] < least(asked[kind]):
@@ -70,3 +98,9 @@ class OwnersBound:
             self._taken[side] = self._taken[side] + asked
             self._idle.discard(side)
             self._first.pop(side, None)
+
+
+def _growing(group: PodGroup, with_room: Collection[str]) -> Resources:
+    """What pods of a group ask for that wait for nodes which do not exist yet."""
+    waiting = sum(uid not in with_room for uid in group.growing)
+    return group.request * waiting if waiting else NOTHING

@@ -250,7 +250,7 @@ class _Holds:
 
     def _first_task(self, app: App, shape: int) -> App | None:
         """An app of a pooled queue whose first task is still to come, if beside such tasks no room is left."""
-        others = [each for each in self._coming if each[0].id != app.id]
+        others = [each for each in self._coming if each[0].id != app.id and each[0].priority >= app.priority]
         kept = [(number, 1) for _, number in others]
         seats = self.rooms.seats(kept)
         full = sum(seats) > 0 and sum(self.rooms.seats([*kept, (shape, 1)])) <= sum(seats)

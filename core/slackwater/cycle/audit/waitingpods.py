@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.audit.idle import WaitingPods
 from slackwater.cycle.cycle import Round
@@ -51,6 +53,10 @@ def left(snapshot: Snapshot, decided: Round) -> NodeTable | None:
 def occupy(rooms: NodeRooms, snapshot: Snapshot, decided: Round) -> None:
     """Give what the round released its room; growth pods wait for nodes that do not exist yet."""
     queues = {queue.name: queue for queue in snapshot.queues}
-    for release in decided.releases:
+    for release in sorted(decided.releases, key=lambda each: not each.node):  # first those whose nodes are known
         if not release.growth:
-            rooms.take_on(rooms.shapes(queues[release.queue], [release.group])[0], release.node)
+            shape = rooms.shapes(queues[release.queue], [release.group])[0]
+            if release.avoid:
+                rooms.take(shape, np.isin(rooms.names, release.avoid))
+            else:
+                rooms.take_on(shape, release.node)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from slackwater.cycle.appverdicts import WaitReason
 from slackwater.ledger.types import RoomLine
 from slackwater.resources import least
 from slackwater_monitor.sources.explanation import Explanation, in_numbers
@@ -16,6 +17,10 @@ from slackwater_monitor.sources.simulated.play import Play
 from slackwater_monitor.sources.views import Amounts, App, Bar, Node, pool_of
 from slackwater_simulator.results.status import DRIVER
 
+SPREAD = (
+    "The gate went by what it believed of each node, at most ten seconds ago. A play keeps only the sum of that and "
+    "lays it on the nodes, so a node may show room here that the gate did not see."
+)
 SHOWN = 10  # nodes listed in an explanation, as the extender lists them
 
 
@@ -46,6 +51,7 @@ def explained(play: Play, name: str, now: float) -> Explanation | None:
         pool=pool_of(queue.name, play.pools(now)),
         ledger={"declared": asked, "native": asked, "now": _now(nodes, best, asked) if waits else None},
         resources=in_numbers(chosen.name, _lines(chosen)) if chosen is not None else {},
+        note=SPREAD if waits and best and app.reason == WaitReason.FRAGMENTED else "",
     )
 
 

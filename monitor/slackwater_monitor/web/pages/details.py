@@ -61,11 +61,14 @@ def pod(source: Source, query: Query, namespace: str, name: str) -> Values | Non
     asked = (found.ledger or {}).get("declared") or {}
     values = frame(source, seen)
     values["problems"] = [*values["problems"], *found.problems]
+    rooms = _rooms(found, seen, asked) if found.waits else []
     return values | {
         "found": found,
         "name": f"{namespace}/{name}",
         "asked": asked,
-        "rooms": _rooms(found, seen, asked) if found.waits else [],
+        "rooms": rooms,
+        "cut": _cut((found.ledger or {}).get("now") or {}),
+        "scored": any(row["score"] is not None for row in rooms),
         "here": _place(seen, found.node),
         "before": _before(found, seen)[:MOST_BEFORE],
         "kinds": [each for each in KINDS if each[0] in asked] or list(KINDS),
@@ -73,9 +76,14 @@ def pod(source: Source, query: Query, namespace: str, name: str) -> Values | Non
 
 
 def _rooms(found: Explanation, seen: Snapshot, asked: Amounts) -> list[Values]:
-    """Room per node beside what the pod asks for: first the nodes that the extender would choose, then the roomiest."""
-    best = {each["node"]: each["score"] for each in ((found.ledger or {}).get("now") or {}).get("best") or ()}
-    ordered = sorted(seen.nodes, key=lambda node: (node.name not in best, -node.room.get("cpu", 0.0), node.name))
+    """Room per node beside what the pod asks for: first the nodes that the extender would choose, then the roomiest.
+
+    Where more would serve it than the extender names, the others are left out: nobody knows which of them would.
+    """
+    now = (found.ledger or {}).get("now") or {}
+    best = {each["node"]: each["score"] for each in now.get("best") or ()}
+    known = [node for node in seen.nodes if node.name in best or not _cut(now)]
+    ordered = sorted(known, key=lambda node: (node.name not in best, -node.room.get("cpu", 0.0), node.name))
     most = {kind: max((node.room.get(kind, 0.0) for node in seen.nodes), default=0.0) for kind, _ in KINDS}
     return [
         {
@@ -86,6 +94,11 @@ def _rooms(found: Explanation, seen: Snapshot, asked: Amounts) -> list[Values]:
         }
         for node in ordered[:MOST_NODES]
     ]
+
+
+def _cut(now: Mapping[str, Any]) -> bool:
+    """Whether more nodes would serve a pod than are named."""
+    return int(now.get("fitting") or 0) > len(now.get("best") or ())
 
 
 def _place(seen: Snapshot, name: str) -> Values | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from slackwater.cycle.cycle import decide
 from slackwater.cycle.snapshot import App, Snapshot
 from slackwater.roles import Role
 from support.builders.nodes import node_table
-from support.builders.snapshots import cpu, driver_app, group, pool, queue, released, running_app, snapshot
+from support.builders.snapshots import cpu, driver_app, group, pool, queue, released, running_app, snapshot, task_app
 
 PATIENCE = 300.0
 
@@ -91,6 +92,25 @@ class TestFirstTask:
         look = seen(led(), urgent)
         both = replace(look, queues=(*look.queues, replace(look.queues[0], name="other", pool="")))
         assert "urgent/task/0" in released(decide(both))
+
+    @pytest.mark.parametrize(
+        "idle",
+        [{"size": 5000.0}, {"size": 2.0}, {"paused": True}, {"unplaceable": True}, {"pausing": True}],
+        ids=["refused", "fits nowhere", "paused", "not placed", "not bound"],
+    )
+    def test_a_more_urgent_pod_that_cannot_go_takes_the_room_from_nobody(self, idle: dict[str, Any]) -> None:
+        """It has had its turn: what it left is kept from pods of the driver's own priority all the same."""
+        group_ = group("urgent", size=idle.pop("size", 1.0), held=1)
+        paused = idle.pop("paused", False)
+        urgent = App("urgent", "team", 0.0, (replace(group_, **idle),), priority=10, started=True, paused=paused)
+        assert released(decide(seen(led(), urgent))) == []
+
+    def test_a_more_urgent_app_that_waits_starts_before_any_room_is_kept(self) -> None:
+        """Its pool is full, so that it starts into room that is left over; of two slots the other one is kept."""
+        urgent = task_app("urgent", 1, priority=10, held=9, demand=90.0)
+        look = seen(led(), replace(urgent, groups=(replace(urgent.groups[0], held=("urgent/task/0",)),)), free=2)
+        assert released(decide(look)) == ["urgent/task/0"]
+        assert {hold.claimant for hold in holds(look, decide(look))} == {"small"}
 
     def test_nothing_is_kept_for_who_may_not_start(self) -> None:
         """Its tasks would be held, so the room would be for nobody."""

@@ -15,7 +15,8 @@ from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
 from slackwater.pools.pools import Category, balanced_slot, elastic, slots
 from slackwater.resources import NOTHING, Resources, total
 from slackwater.roles import Role
-from support.builders.snapshots import cpu, pool, queue, released, running_app, snapshot, task_app
+from support.builders.nodes import node_table
+from support.builders.snapshots import cpu, group, pool, queue, released, running_app, snapshot, task_app
 
 GPU = "nvidia.com/gpu"
 NODES = Resources({"cpu": 64, "memory": 256, GPU: 20})
@@ -113,6 +114,64 @@ def test_growth_pods_count_towards_the_bound() -> None:
     apps = [running_app(f"app{n}", n, running=3, held=4, category=Category.LARGE) for n in range(2)]
     outcome = decide(snapshot(small, *apps, on=on, pools=(pool(20, 0.5, low=0.5),)))
     assert len([release for release in outcome.releases if release.growth]) == 2
+
+
+@pytest.mark.parametrize("asking", [0, 1, 3], ids="{} of them".format)
+def test_growth_pods_give_nobody_more_of_the_nodes_that_are_there(asking: int) -> None:
+    """Large apps may hold 10 of 20 cores and hold 8: pods of small ones that wait for machines of 11 cores add none."""
+    coming = tuple(f"small/growing/{number}" for number in range(asking))
+    groups = (group("small", running=2), group("small", size=11.0, stage="wide", released=asking, growing=coming))
+    small = App("small", "team", 0.0, groups, started=True, category=Category.SMALL)
+    large = running_app("large", running=7, held=20, category=Category.LARGE)
+    on = queue(20, free=10, maximum=cpu(64), pool="default", growth=0)
+    table = node_table([[10.0]], total=[[20.0]], kinds=("cpu",))
+    outcome = decide(snapshot(small, large, on=on, pools=(pool(20, 0.5, low=0.5),), nodes=table))
+    assert len(released(outcome)) == 2
+
+
+def test_a_growth_pod_that_has_found_its_node_counts_there() -> None:
+    """Its room is no longer free, and its side holds it: nothing else changes for the other one."""
+    for growing in ((), ("small/growing/0",)):
+        groups = (group("small", running=3 - len(growing), released=len(growing), growing=growing),)
+        small = App("small", "team", 0.0, groups, started=True, category=Category.SMALL)
+        large = running_app("large", running=7, held=20, category=Category.LARGE)
+        free = 9.0 + len(growing)
+        table = node_table([[free]], total=[[20.0]], kinds=("cpu",))
+        on = queue(20, free=free, maximum=cpu(64), pool="default", growth=0)
+        outcome = decide(snapshot(small, large, on=on, pools=(pool(20, 0.5, low=0.5),), nodes=table))
+        assert len(released(outcome)) == 2
+
+
+def test_a_gang_that_cannot_go_keeps_nobody_of_its_side_from_asking_for_nodes() -> None:
+    """Idle large apps may run one gang; the first finds no room, and machines for it are beyond the queue's maximum."""
+    gang = replace(task_app("gang", 1, held=6, size=1.45, category=Category.LARGE), gang=True)
+    behind = task_app("behind", 395, size=2.0, category=Category.LARGE)
+    small = running_app("small", running=2, category=Category.SMALL)
+    on = queue(10, free=4, maximum=cpu(18), pool="default", growth=16)
+    table = node_table([[1.0]] * 4, total=[[2.5]] * 4, kinds=("cpu",))
+    at = snapshot(small, gang, behind, on=on, pools=(pool(10, low=0.3),), nodes=table)
+    outcome = decide(replace(at, now=400.0))
+    assert [(release.uid, release.growth) for release in outcome.releases] == [("behind/task/0", True)]
+
+
+def led(name: str, driver: Resources, *, held: int = 0) -> App:
+    """A small app with one driver, which runs or is held; its tasks, if it had any, have ended."""
+    lead = PodGroup("driver", Role.DRIVER, driver, tuple(f"{name}/{n}" for n in range(held)), running=1 - held)
+    tasks = () if held else (PodGroup("task", Role.TASK, CORE, finished=1),)
+    groups = (lead, *tasks)
+    return App(name, "team", 1.0, groups, started=not held, has_driver=True, task_request=CORE, category=Category.SMALL)
+
+
+def test_what_an_owners_bound_keeps_out_keeps_no_driver_of_the_other_side_out() -> None:
+    """Two GPUs are kept from a gang that its pool would let in: 002 reserves nothing for tasks that may not go."""
+    busy = [led(f"busy{n}", Resources(cpu=0.5, memory=8)) for n in range(15)]
+    late = led("late", Resources(cpu=0.5, memory=52), held=1)
+    gang = replace(app("gang", TRAINING, held=2), gang=True)
+    for others in ((), (gang,)):
+        at = seen(app("training", TRAINING, running=18), *busy, late, *others, low=0.1)
+        outcome = decide(replace(at, window=2))
+        assert released(outcome) == ["late/0"]
+    assert "bounds of delta leave large apps 18 nvidia.com/gpu of 20" in outcome.verdicts["gang"].sentence
 
 
 @given(

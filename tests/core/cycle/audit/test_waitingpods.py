@@ -11,6 +11,7 @@ from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.nodetable import NodeTable
 from slackwater.resources import Resources
 from slackwater.roles import Role
+from support.builders.nodes import node_table
 
 KINDS = ("cpu", "memory")
 
@@ -68,3 +69,32 @@ def test_pods_for_which_placement_found_no_node_wait_for_one() -> None:
     seen = snapshot(5.0, app(groups=(replace(group, unplaceable=True),)))
     (pods,) = waiting(seen, decide(seen, explain=False))
     assert pods.count == 3
+
+
+def test_a_driver_has_its_room_on_a_node_that_it_may_take() -> None:
+    """The smaller node would be left with less, but its task runs nowhere else."""
+    lead = PodGroup("d", Role.DRIVER, Resources(cpu=2), held=("d",))
+    task = PodGroup("t", Role.TASK, Resources(cpu=4), held=("t",), constraints="small")
+    led = App("app", "team", 0.0, (lead, task), queue="q", has_driver=True)
+    table = node_table([[4.0], [8.0]], kinds=("cpu",))
+    on = Queue("q", Resources(cpu=12), free=Resources(cpu=12), total=Resources(cpu=12))
+    seen = Snapshot(0.0, (on,), (led,), nodes=table, reach={"small": np.array([True, False])})
+    after = left(seen, decide(seen, explain=False))
+    assert after is not None
+    assert after.room.tolist() == [[4.0], [6.0]]
+
+
+def test_what_has_no_node_yet_takes_no_room_of_a_gang() -> None:
+    """The pod stands first among the releases; on the smaller node it would have the room that was found for others."""
+    single = App(
+        "app", "team", 0.0, (PodGroup("s", Role.TASK, Resources(cpu=2), held=("s",)),), queue="a", started=True
+    )
+    pods = PodGroup("g", Role.TASK, Resources(cpu=3), held=("g0", "g1"))
+    gang = App("gang", "team", 0.0, (pods,), queue="b", gang=True, started=True)
+    queues = tuple(Queue(name, Resources(cpu=9), free=Resources(cpu=9), total=Resources(cpu=9)) for name in "ab")
+    seen = Snapshot(0.0, queues, (single, gang), nodes=node_table([[4.0], [5.0]], kinds=("cpu",)))
+    decided = decide(seen, explain=False)
+    assert [release.uid for release in decided.releases] == ["s", "g0", "g1"]
+    after = left(seen, decided)
+    assert after is not None
+    assert after.room.tolist() == [[1.0], [0.0]]

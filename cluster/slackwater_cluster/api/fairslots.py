@@ -1,0 +1,165 @@
+"""Slots for what goes on at the same time, such that nobody waits long for somebody else's slow writes.
+
+    a slot is free            keys (namespaces) that wait take turns; what waits for one key goes in its order
+    held longer than PATIENCE it is given to another: what takes so long waits for a webhook, and costs nobody anything
+    a slow key                what it begins next takes one of as many slots that only slow keys have
+
+A key is slow while something of it is held for so long, and after that until something of it was quick. Where all are
+slow, as many go on at once as if none were. Beyond twice as many slow ones a slot is kept, so that all is bounded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+PATIENCE = 1.0  # seconds
+MOST = 3  # times as many as there are slots may go on at once: in them, and twice as many slow ones
+MOST_KEYS = 10_000  # slow ones that are remembered
+
+
+@dataclass(slots=True, eq=False)
+class _Ticket:
+    """Something that wants a slot, waits for it or has it."""
+
+    key: str
+    turn: asyncio.Future[None]
+    slow: bool = False  # which kind of slot it has
+    late: bool = False  # it took longer than patience
+    alarm: asyncio.TimerHandle | None = None
+
+
+@dataclass
+class FairSlots:
+    """So many slots, and once more as many for slow keys."""
+
+    slots: int
+    patience: float = PATIENCE
+    _held: int = 0
+    _held_slow: int = 0
+    _kept: deque[_Ticket] = field(default_factory=deque)  # slow ones that still hold an ordinary slot
+    _late: dict[str, int] = field(default_factory=dict)  # slow keys, and how much of each is late now
+    # What waits, by key, in the order of turns: of quick keys and of slow ones.
+    _quick_lines: dict[str, deque[_Ticket]] = field(default_factory=dict)
+    _slow_lines: dict[str, deque[_Ticket]] = field(default_factory=dict)
+
+    def slow(self, key: str) -> bool:
+        """Whether what a key began last took long, or does."""
+        return key in self._late
+
+    def waiting(self, key: str) -> int:
+        """How many of a key wait for a slot."""
+        return len(self._lines(key).get(key, ()))
+
+    @asynccontextmanager
+    async def slot(self, key: str) -> AsyncIterator[None]:
+        """Wait for a slot, and hold it."""
+        ticket = _Ticket(key, asyncio.get_running_loop().create_future())
+        self._lines(key).setdefault(key, deque()).append(ticket)
+        self._hand_out()
+        try:
+            await ticket.turn
+        except asyncio.CancelledError:
+            if ticket.turn.cancelled():
+                self._leave(ticket)
+            else:
+                self._end(ticket)
+            raise
+        try:
+            yield
+        finally:
+            self._end(ticket)
+
+    def _lines(self, key: str) -> dict[str, deque[_Ticket]]:
+        return self._slow_lines if key in self._late else self._quick_lines
+
+    def _hand_out(self) -> None:
+        while self._kept and self._held_slow < (MOST - 1) * self.slots:
+            self._give_up(self._kept.popleft())
+        while self._quick_lines and self._held < self.slots:
+            self._begin(_next(self._quick_lines), slow=False)
+        while self._slow_lines and self._held_slow < self.slots:
+            self._begin(_next(self._slow_lines), slow=True)
+
+    def _begin(self, ticket: _Ticket, *, slow: bool) -> None:
+        if ticket.turn.done():  # whoever waited was cancelled a moment ago
+            return
+        ticket.slow = slow
+        self._held_slow += slow
+        self._held += not slow
+        ticket.turn.set_result(None)
+        self._wait(ticket)
+
+    def _wait(self, ticket: _Ticket) -> None:
+        loop = ticket.turn.get_loop()
+        ticket.alarm = loop.call_later(self.patience, self._outlast, ticket, loop.time() + 1.5 * self.patience)
+
+    def _outlast(self, ticket: _Ticket, latest: float) -> None:
+        """It takes long: others get its slot. Where we ourselves were busy meanwhile, an answer may have come."""
+        if ticket.turn.get_loop().time() > latest:
+            self._wait(ticket)
+            return
+        ticket.late = True
+        line = self._quick_lines.pop(ticket.key, None)
+        self._late[ticket.key] = self._late.pop(ticket.key, 0) + 1
+        if line is not None:
+            self._slow_lines[ticket.key] = line
+        if not ticket.slow:
+            self._kept.append(ticket)
+        self._hand_out()
+
+    def _give_up(self, ticket: _Ticket) -> None:
+        """It goes on, among the slow ones."""
+        ticket.slow = True
+        self._held -= 1
+        self._held_slow += 1
+
+    def _end(self, ticket: _Ticket) -> None:
+        if ticket.alarm is not None:
+            ticket.alarm.cancel()
+        if ticket.slow:
+            self._held_slow -= 1
+        else:
+            self._held -= 1
+            if ticket.late:
+                self._kept.remove(ticket)
+        if ticket.late:
+            self._late[ticket.key] -= 1
+            self._forget_one()
+        elif self._late.get(ticket.key) == 0:  # quick again, and nothing of it is late
+            self._quicken(ticket.key)
+        self._hand_out()
+
+    def _quicken(self, key: str) -> None:
+        del self._late[key]
+        line = self._slow_lines.pop(key, None)
+        if line is not None:
+            self._quick_lines[key] = line
+
+    def _forget_one(self) -> None:
+        """Namespaces come and go."""
+        if len(self._late) > MOST_KEYS and (
+            oldest := next((key for key, late in self._late.items() if not late), None)
+        ):
+            self._quicken(oldest)
+
+    def _leave(self, ticket: _Ticket) -> None:
+        """Nobody wants it any more."""
+        lines = self._lines(ticket.key)
+        if ticket in (line := lines.get(ticket.key, deque())):
+            line.remove(ticket)
+            if not line:
+                del lines[ticket.key]
+
+
+def _next(lines: dict[str, deque[_Ticket]]) -> _Ticket:
+    """The first of the key whose turn it is; the key goes behind the others."""
+    key = next(iter(lines))
+    line = lines.pop(key)
+    ticket = line.popleft()
+    if line:
+        lines[key] = line
+    return ticket
