@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import structlog
 from typer.testing import CliRunner
 
 from slackwater_cli.main import app
@@ -89,3 +90,10 @@ def test_jobs_that_did_not_finish_have_a_column(tmp_path: Path, columns: str) ->
     assert head.split()[-2:] == ["unfinished", "refused"]
     assert [float(number) for number in small.split()[-2:]] == [1, 1]
     assert [float(number) for number in large.split()[-2:]] == [0, 0]
+
+
+def test_what_a_thread_of_another_test_logs_is_not_in_what_a_command_prints() -> None:
+    """Programs log to stderr, and so do our tests: once a line of a forgotten thread stood before the JSON."""
+    with CliRunner().isolation() as (out, _, _):
+        structlog.get_logger().error("late news")
+        assert out.getvalue() == b""

@@ -1,6 +1,7 @@
 """What tests do with our logs: nobody wants to read those of programs that are troubled on purpose."""
 
 import logging
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -8,10 +9,14 @@ import structlog
 
 
 def plainly() -> None:
-    """Log errors without the values of all variables: to draw them takes seconds each time."""
+    """Log errors without the values of all variables: to draw them takes seconds each time.
+
+    Logs go where programs write them, to stderr: what a thread of an earlier test still says is no output of a command.
+    """
     *others, _ = structlog.get_config()["processors"]
     structlog.configure(
-        processors=[*others, structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
+        processors=[*others, structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
 
 
