@@ -1,10 +1,11 @@
 """One queue in one round: its waiting pods and those released so far.
 
-First pass: pods in order, each pool within its border. What is left then is room that nobody within the border can
-use, and no claim on it counts but that of a driver whose first task is still to come (`appstarts.firsttasks`). Second
-pass: pods of started apps beyond their pool's border. Third pass: apps that wait for their pool or behind another one
-start into room that is still left. "The pool is full" and "somebody is before you" hold nothing back that nobody else
-can use. In all passes bounds that an owner wrote (`delta.minimum`, `delta.maximum`) are kept (`appstarts.ownersbound`).
+First pass: pods in order, each pool within its border; apps that were told to wait go before pods of lower priority of
+their pool. What is left then is room that nobody within the border can use, and no claim on it counts but that of a
+driver whose first task is still to come (`appstarts.firsttasks`). Second pass: pods of started apps beyond their pool's
+border. Third pass: apps that wait for their pool or behind another one start into room that is still left. "The pool is
+full" and "somebody is before you" hold nothing back that nobody else can use. In all passes bounds that an owner wrote
+(`delta.minimum`, `delta.maximum`) are kept (`appstarts.ownersbound`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from slackwater.cycle.podline.candidates import Pick, ReleaseCandidate
 from slackwater.cycle.podline.readiness import readiness
 from slackwater.cycle.podline.releasewindow import ReleaseWindow
 from slackwater.cycle.releasequeue import ReleaseQueue
-from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
+from slackwater.cycle.snapshot import App, Category, PodGroup, Pool, Queue, Snapshot
 from slackwater.ordering.iterations import factor
 from slackwater.resources import Resources
 
@@ -146,9 +147,34 @@ def release_all(lanes: Sequence[Lane], window: ReleaseWindow) -> None:
     than their pool's border gives them.
     """
     _assemble(lanes, window)
+    _overtake(lanes, window)
     _pass(lanes, window)
     _keep_first_tasks(lanes, window)
     _beyond(lanes, window, None)
+
+
+def _overtake(lanes: Sequence[Lane], window: ReleaseWindow) -> None:
+    """Within the border, waiting apps go before pods of lower priority that share their pool.
+
+    They were told to wait because of what others were promised; where these can use no room now, it is no claim.
+    """
+    for priority in sorted({priority for each in lanes for priority in _overtaking(each)}, reverse=True):
+        _pass(lanes, window, priority)
+        for each in lanes:
+            _backfill(each, window, priority, bounded=True)
+
+
+def _overtaking(each: Lane) -> set[int]:
+    """Priorities of waiting apps above that of a started app with held pods of the same pool."""
+    if each.pool is None:
+        return set()
+    sizes, lowest = each.admission.sizes, dict[Category, int]()
+    for app in each.started:
+        if app.held_pods:
+            side = sizes[app.id].category
+            lowest[side] = min(app.priority, lowest.get(side, app.priority))
+    waiting = ((app.priority, sizes[app.id].category) for app in _passed_over(each))
+    return {priority for priority, side in waiting if side in lowest and priority > lowest[side]}
 
 
 def _beyond(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None) -> None:
@@ -266,15 +292,15 @@ def _release_gang(each: Lane, line: ReleaseQueue, app: App, window: ReleaseWindo
         window.keep_for(app)
 
 
-def _backfill(each: Lane, window: ReleaseWindow, priority: int) -> None:
-    """Start apps of one priority into room that nobody before them can use, in order."""
+def _backfill(each: Lane, window: ReleaseWindow, priority: int, *, bounded: bool = False) -> None:
+    """Start apps of one priority into room that nobody before them can use, in order; bounded: within the border."""
     gone = by_group(each.releases)
     reserve = cache(lambda: each.admission.reserve(each.started, gone))  # until somebody starts
     for app in [app for app in _passed_over(each) if app.priority == priority]:
         if not _has_places(app, window) or not each.admission.may_backfill(app, reserve):
             continue
         free = each.line.left()
-        line = _line(each.snapshot, each.queue, each.rooms, each.admission, [app], bounded=False, free=free)
+        line = _line(each.snapshot, each.queue, each.rooms, each.admission, [app], bounded=bounded, free=free)
         before = len(each.releases)
         if app.gang:
             _release_gang(each, line, app, window)

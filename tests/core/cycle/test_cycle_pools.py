@@ -133,6 +133,17 @@ class TestPools:
         assert outcome.adjustments["default"].delta == pytest.approx(0.4)
         assert [uid.split("/")[0] for uid in released(outcome)] == ["small"] * 3
 
+    @pytest.mark.parametrize(("priority", "goes"), [(10, "late"), (0, "low")])
+    def test_what_nobody_can_use_goes_to_a_waiting_app_before_pods_of_lower_priority(
+        self, priority: int, goes: str
+    ) -> None:
+        """The pool's slots are promised to tasks that fit nowhere now; the one core that is free serves one task."""
+        wide = running_app("wide", 0, held=1, size=5, demand=6.0, priority=10, category=Category.LARGE)
+        low = running_app("low", 0, running=5, held=3, demand=9.0, category=Category.LARGE)
+        late = task_app("late", 9, held=1, priority=priority, category=Category.LARGE)
+        outcome = decide(snapshot(wide, low, late, on=queue(1000, free=1, pool="default"), pools=(pool(10.0),)))
+        assert released(outcome) == [f"{goes}/task/0"]
+
     def test_when_both_pools_are_short_neither_gets_more_than_half_against_the_other(self) -> None:
         """Decision 0003: max-min fair between the two."""
         small = [running_app(f"small{n}", n, held=9, demand=10.0, category=Category.SMALL) for n in range(3)]
