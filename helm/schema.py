@@ -143,7 +143,7 @@ def schema() -> Schema:
                 patience={"type": "number", "minimum": 30},  # a crash of a leader takes 13 s
                 rate={"type": "number", "exclusiveMinimum": 0, "maximum": 1000},
             ),
-            webhook=component(replicas=REPLICAS, port=PORT),
+            webhook=component(replicas=REPLICAS, port=PORT, hostNetwork=FLAG),
             monitor=component(enabled=FLAG, port=PORT, settings=variables(MonitorSettings), extraEnv=LIST),
             tls=tls(),
             priorityClasses=fields(create=FLAG, batch=by_name(LONG_NAME, PRIORITY)),

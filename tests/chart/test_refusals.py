@@ -33,6 +33,7 @@ PART_OF = r"app\.kubernetes\.io/part-of"
         ("priorityClasses.batch.High_Prio.value=5", "High_Prio"),
         ("prometheus.auth.tokenKey=token", "name that Secret of the release's namespace in prometheus.auth.secret"),
         ("operator.healthPort=9090", "give each its own"),
+        ("webhook.hostNetwork=true", "kubelet has port 10250 on every node"),
         (f"watchdog.namespace={NAMESPACE}", "name another, or set watchdog.enabled to false"),
         (f"operator.podLabels.{PART_OF}=x", "operator.podLabels: app.kubernetes.io/part-of is a label"),
         (

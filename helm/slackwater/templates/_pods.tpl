@@ -20,12 +20,15 @@ capabilities:
   drop: [ALL]
 {{- end }}
 
+{{/* Our images are Linux's, and nothing else keeps a pod away from nodes of Windows. Call with the values of a component. */}}
+{{- define "slackwater.nodeSelector" -}}
+{{- toYaml (merge (dict) (.nodeSelector | default dict) (dict "kubernetes.io/os" "linux")) }}
+{{- end }}
+
 {{/* Where pods of one component may run. Call with context, component and its values. */}}
 {{- define "slackwater.placement" -}}
-{{- with .values.nodeSelector }}
 nodeSelector:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
+  {{- include "slackwater.nodeSelector" .values | nindent 2 }}
 {{- with .values.tolerations }}
 tolerations:
   {{- toYaml . | nindent 2 }}

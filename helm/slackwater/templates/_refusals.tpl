@@ -22,6 +22,9 @@
 {{- fail (printf "prometheus.auth.%s is a key of a Secret: name that Secret of the release's namespace in prometheus.auth.secret" $key) }}
 {{- end }}
 {{- end }}
+{{- if and .Values.webhook.hostNetwork (eq (int .Values.webhook.port) 10250) }}
+{{- fail "webhook.hostNetwork: kubelet has port 10250 on every node, so give webhook.port one that is free on all of them, such as 10260" }}
+{{- end }}
 {{- if eq (int .Values.operator.healthPort) (int .Values.operator.metricsPort) }}
 {{- fail "operator.healthPort and operator.metricsPort are the same port: two servers listen there, so give each its own" }}
 {{- end }}

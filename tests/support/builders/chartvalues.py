@@ -54,6 +54,7 @@ SWITCHES = {
         "--set=hooks.leave.checkOwner=false",
         "--api-versions=v1/Pod",  # with the hook before uninstall
     ),
+    "webhook, host's network": ("--set=admission.mutating=webhook,webhook.hostNetwork=true,webhook.port=10260",),
     "webhook, certManager": ("--set=admission.mutating=webhook,tls.mode=certManager",),
     "webhook, own secrets": (
         "--set=admission.mutating=webhook,tls.mode=existing,tls.existing.extenderSecret=a,tls.existing.schedulerSecret=b",

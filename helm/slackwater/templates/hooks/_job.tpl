@@ -30,10 +30,8 @@ spec:
       tolerations:
         {{- toYaml . | nindent 8 }}
       {{- end }}
-      {{- with .context.Values.hooks.nodeSelector }}
       nodeSelector:
-        {{- toYaml . | nindent 8 }}
-      {{- end }}
+        {{- include "slackwater.nodeSelector" .context.Values.hooks | nindent 8 }}
       securityContext:
         {{- include "slackwater.podSecurity" . | nindent 8 }}
       containers:
