@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import re
+from typing import Any
 
 import pytest
 import yaml
@@ -67,6 +69,16 @@ def test_the_published_chart_asks_for_the_published_image() -> None:
     image = yaml.safe_load(with_image(text, "ghcr.io/owner/slackwater"))["image"]
     assert (image["registry"], image["repository"]) == ("ghcr.io/owner", "slackwater")
     assert with_image(text, "") == text
+
+
+@pytest.mark.parametrize("kind", ["wheel", "sdist"])
+def test_packages_describe_themselves_in_words_that_every_uploader_knows(kind: str) -> None:
+    """The release workflow's knows the fields of 2.4, and refuses a newer version whatever is in it."""
+    pytest.importorskip("hatchling")
+    builder: Any = importlib.import_module(f"hatchling.builders.{kind}")
+    made = getattr(builder, {"wheel": "WheelBuilder", "sdist": "SdistBuilder"}[kind])(str(ROOT))
+    said = made.config.core_metadata_constructor(made.metadata)
+    assert said.startswith("Metadata-Version: 2.4\nName: slackwater\n")
 
 
 @pytest.mark.parametrize(

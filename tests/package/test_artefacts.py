@@ -43,6 +43,7 @@ def metadata(wheel: Path) -> Message:
 def test_the_wheel_says_what_it_is(metadata: Message) -> None:
     """Name, version, licence, Pythons, that it has types, and what is optional."""
     assert (metadata["Name"], metadata["Version"]) == ("slackwater", __version__)
+    assert metadata["Metadata-Version"] == "2.4"
     assert (metadata["License-Expression"], metadata["License-File"]) == ("Apache-2.0", "LICENSE")
     assert metadata["Description-Content-Type"] == "text/markdown"
     listed = metadata.get_all("Classifier") or []
