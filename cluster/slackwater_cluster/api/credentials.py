@@ -47,6 +47,11 @@ class Credentials:
         """Through which the server is reached, where that is stated."""
         return None
 
+    @property
+    def proxy_of_environment(self) -> bool:
+        """Whether HTTP_PROXY, HTTPS_PROXY and NO_PROXY say the way where no proxy is stated."""
+        return True
+
     def tls(self) -> ssl.SSLContext | bool:
         """What a certificate is judged by: an authority, this machine's authorities (True), or nothing (False)."""
         if self.insecure:

@@ -62,6 +62,11 @@ class ServerCredentials(Credentials):
         """Through which the API server is reached."""
         return self.endpoint.proxy if self.endpoint else None
 
+    @property
+    def proxy_of_environment(self) -> bool:
+        """Never: the API server is asked for everything else without it, too."""
+        return False
+
 
 def discover(api: ApiClient) -> PrometheusService:
     """The Service to ask; an error that says what was looked for where there is none."""

@@ -113,6 +113,7 @@ class QuerySession:
             timeout=connection.timeout,
             verify=connection.credentials.tls(),
             proxy=connection.credentials.proxy,
+            trust_env=connection.credentials.proxy_of_environment,
             transport=transport,
             follow_redirects=False,
             headers=dict(connection.headers) | ({"X-Scope-OrgID": connection.tenant} if connection.tenant else {}),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 from typing import Any
 
 import pytest
 
-from slackwater_cluster.prometheus.discovery import ranked
+from slackwater_cluster.api.endpoint import Endpoint
+from slackwater_cluster.prometheus.discovery import ServerCredentials, ranked
+from slackwater_cluster.prometheus.transport import QueryConnection, QuerySession
 
 
 def service(name: str, *ports: tuple[str, int], labels: dict[str, str] | None = None) -> dict[str, Any]:
@@ -43,3 +47,38 @@ def test_the_one_that_sees_most_comes_first() -> None:
     """A query layer over several servers before one of them."""
     found = ranked([service("prometheus-server", ("http", 80)), service("thanos-query", ("http", 9090))])
     assert [each.name for each in found] == ["thanos-query", "prometheus-server"]
+
+
+class Echo(BaseHTTPRequestHandler):
+    """Answers with what it is asked for: a path, or the whole address where it is taken for a proxy."""
+
+    def do_GET(self) -> None:
+        """Any question."""
+        body = self.path.encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing is written."""
+
+
+def test_one_behind_the_api_server_is_asked_as_directly_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else it is found without the environment's proxy and asked through it; an address of one's own is."""
+    with HTTPServer(("127.0.0.1", 0), Echo) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        for name in ("HTTP_PROXY", "http_proxy"):
+            monkeypatch.setenv(name, address)
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        within = ServerCredentials(endpoint=Endpoint(address, tls=False, headers=dict))
+        asked = {"within": QueryConnection(address, credentials=within), "given": QueryConnection("http://p.example")}
+        seen = {}
+        for name, connection in asked.items():
+            session = QuerySession(connection)
+            seen[name] = session.get("/api/v1/query", {}).decode()
+            session.close()
+        server.shutdown()
+    assert seen == {"within": "/api/v1/query", "given": "http://p.example/api/v1/query"}
