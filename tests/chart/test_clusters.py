@@ -17,6 +17,7 @@ from support.lab.chart import ROOT, Object, named, objects, pod_specs
 NEWEST = "1.37.0"
 BEFORE = "1.35.1"  # no policy: the webhook runs, too
 SYSTEM = "kubernetes.io/os"
+MOVABLE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 # Milli-cpu that kind's own pods request on its one node: API server 250, controller manager 200, scheduler, etcd and
 # network 100 each, two of CoreDNS 100 each. minikube and k3s request less.
 KIND = 950
@@ -54,6 +55,20 @@ def test_the_webhook_may_stand_in_the_hosts_network() -> None:
     assert (pod["hostNetwork"], pod["dnsPolicy"]) == (True, "ClusterFirstWithHostNet")
     assert pod["containers"][0]["ports"] == [{"name": "https", "containerPort": 10260}]
     assert spec["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
+
+
+def test_no_pod_of_ours_keeps_a_node_that_the_autoscaler_would_take_away() -> None:
+    """It keeps nodes for pods in kube-system and for folders on a disk, where nothing says that they may be moved."""
+    deployed = [each for each in objects(NEWEST, *SWITCHES["everything"]) if each["kind"] == "Deployment"]
+    assert len(deployed) == 5
+    for each in deployed:
+        name, template = each["metadata"]["name"], each["spec"]["template"]
+        folders = [volume["emptyDir"] for volume in template["spec"].get("volumes", []) if "emptyDir" in volume]
+        held = each["metadata"]["namespace"] == "kube-system" or any("medium" not in folder for folder in folders)
+        assert (template["metadata"].get("annotations", {}).get(MOVABLE) == "true") is held, name
+    said = r"--set=watchdog.podAnnotations.cluster-autoscaler\.kubernetes\.io/safe-to-evict=no"
+    watchdog = named(objects(NEWEST, said), "Deployment", "slackwater-watchdog")["spec"]["template"]
+    assert watchdog["metadata"]["annotations"][MOVABLE] == "no"
 
 
 @pytest.mark.parametrize("version", [BEFORE, NEWEST], ids=["webhook", "policy"])

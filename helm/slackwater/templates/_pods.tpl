@@ -68,14 +68,16 @@ securityContext:
   {{- include "slackwater.podSecurity" . | nindent 2 }}
 {{- end }}
 
-{{/* Labels and annotations of pods. */}}
+{{/* Labels and annotations of pods. `movable`: pods that the cluster autoscaler would keep a node for, because they stand in kube-system or have a
+     folder on its disk, say that they may be made anew elsewhere, unless podAnnotations say otherwise. */}}
 {{- define "slackwater.podMetadata" -}}
 labels:
   {{- include "slackwater.labels" . | nindent 2 }}
   {{- with .values.podLabels }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
-{{- $notes := merge (dict) (.notes | default dict) (.values.podAnnotations | default dict) }}
+{{- $movable := ternary (dict "cluster-autoscaler.kubernetes.io/safe-to-evict" "true") dict (.movable | default false) }}
+{{- $notes := merge (dict) (.notes | default dict) (.values.podAnnotations | default dict) $movable }}
 {{- with $notes }}
 annotations:
   {{- toYaml . | nindent 2 }}
