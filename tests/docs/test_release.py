@@ -55,6 +55,14 @@ def test_what_is_released_is_what_make_package_tried_out() -> None:
     assert not any("build" in line for line in lines)
 
 
+def test_the_pages_are_published_once_no_link_is_broken() -> None:
+    """By the same command that every submission runs."""
+    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yaml").read_text(encoding="utf-8"))
+    lines = [step.get("run", "") for step in workflow["jobs"]["documentation"]["steps"]]
+    assert lines.index("make docs") == len(lines) - 2
+    assert "mkdocs gh-deploy" in lines[-1]
+
+
 def test_notes_are_the_changelog_of_the_version() -> None:
     """Before the heading of the version is written, what is not released yet."""
     text = "# Changes\n\n## Unreleased\n- new\n\n## 0.2.0 - 2026-12-01\n- old\n\n## 0.1.0\n- older\n"
