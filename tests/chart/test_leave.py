@@ -17,7 +17,7 @@ from slackwater_cluster.api.session import Session
 from slackwater_cluster.pods.unbound import UnboundPod
 from slackwater_cluster.pods.ungate import FIRST, WORKERS
 from support.fakes.manypods import MEBIBYTE, ManyPods, peak
-from support.lab.chart import CHART, LIVE, objects
+from support.lab.chart import CHART, LIVE, objects, pod_specs
 
 MOST_MEMORY = 64.0  # MiB; the limit of the hook is 256, and the program itself takes some 70
 
@@ -126,3 +126,11 @@ def test_it_leaves_all_the_same_where_it_is_told_not_to_look(hook: ModuleType) -
 def test_it_is_rendered_only_where_helm_talks_to_a_cluster(options: tuple[str, ...], rendered: bool) -> None:
     """What `helm template` writes is applied by others, also over a release that helm made."""
     assert any(each["metadata"]["name"] == "slackwater-leave" for each in objects("1.37.0", *options)) is rendered
+
+
+@pytest.mark.parametrize(("create", "name"), [("true", "slackwater-control"), ("false", None)])
+def test_its_pod_finds_room_on_a_full_cluster(create: str, name: str | None) -> None:
+    """By the class of our own programs, where it is made; the Job before an upgrade asks whether it is there yet."""
+    specs = pod_specs(objects("1.37.0", *LIVE, f"--set=priorityClasses.create={create}"))
+    assert specs["Job/slackwater-leave"].get("priorityClassName") == name
+    assert "priorityClassName" not in specs["Job/slackwater-definitions"]

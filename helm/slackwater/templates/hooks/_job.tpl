@@ -1,4 +1,4 @@
-{{/* One short Job of our own image that runs a script of files/hooks. */}}
+{{/* One short Job of our own image that runs a script of files/hooks. With a `class` it runs on a full cluster, too. */}}
 {{- define "slackwater.hookJob" -}}
 apiVersion: batch/v1
 kind: Job
@@ -22,6 +22,9 @@ spec:
       automountServiceAccountToken: {{ .account | default false }}
       enableServiceLinks: false
       restartPolicy: Never
+      {{- with .class }}
+      priorityClassName: {{ . | quote }}
+      {{- end }}
       {{- with .context.Values.imagePullSecrets }}
       imagePullSecrets:
         {{- toYaml . | nindent 8 }}
