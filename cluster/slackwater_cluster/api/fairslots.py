@@ -2,16 +2,20 @@
 
     a slot is free            keys (namespaces) that wait take turns; what waits for one key goes in its order
     held longer than PATIENCE it is given to another: what takes so long waits for a webhook, and costs nobody anything
-    a slow key                what it begins next takes one of as many slots that only slow keys have
+    a slow key                what it begins next takes one of as many slots that only slow keys have; nothing of it
+                              goes on: it is tried in a slot that nobody else wants
+    not seen quick just now   no more than a FEW of a key begin until one of them was quick
 
 A key is slow while something of it is held for so long, and after that until something of it was quick. Where all are
-slow, as many go on at once as if none were. Beyond twice as many slow ones a slot is kept, so that all is bounded.
+slow, as many go on at once as if none were. Beyond twice as many slow ones a slot is kept, so that all is bounded:
+therefore one slow key never has more than there are slots, and many that turn slow at once have a few each.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+import math
+from collections import Counter, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -19,6 +23,7 @@ from dataclasses import dataclass, field
 PATIENCE = 1.0  # seconds
 MOST = 3  # times as many as there are slots may go on at once: in them, and twice as many slow ones
 MOST_KEYS = 10_000  # slow ones that are remembered
+FEW = 2
 
 
 @dataclass(slots=True, eq=False)
@@ -42,6 +47,9 @@ class FairSlots:
     _held_slow: int = 0
     _kept: deque[_Ticket] = field(default_factory=deque)  # slow ones that still hold an ordinary slot
     _late: dict[str, int] = field(default_factory=dict)  # slow keys, and how much of each is late now
+    _going: Counter[str] = field(default_factory=Counter)  # how much of each key goes on
+    _going_slow: int = 0  # … of all slow keys, in whichever slots
+    _quick_at: dict[str, float] = field(default_factory=dict)  # when something of a key was quick, of those that go on
     # What waits, by key, in the order of turns: of quick keys and of slow ones.
     _quick_lines: dict[str, deque[_Ticket]] = field(default_factory=dict)
     _slow_lines: dict[str, deque[_Ticket]] = field(default_factory=dict)
@@ -79,10 +87,24 @@ class FairSlots:
     def _hand_out(self) -> None:
         while self._kept and self._held_slow < (MOST - 1) * self.slots:
             self._give_up(self._kept.popleft())
-        while self._quick_lines and self._held < self.slots:
-            self._begin(_next(self._quick_lines), slow=False)
-        while self._slow_lines and self._held_slow < self.slots:
-            self._begin(_next(self._slow_lines), slow=True)
+        while self._held < self.slots and (key := next(filter(self._may_begin, self._quick_lines), None)) is not None:
+            self._begin(_next(self._quick_lines, key), slow=False)
+        while self._slow_lines and max(self._held_slow, self._going_slow) < self.slots:
+            self._begin(_next(self._slow_lines, next(iter(self._slow_lines))), slow=True)
+        while self._may_try() and (key := next(filter(self._idle, self._slow_lines), None)) is not None:
+            self._begin(_next(self._slow_lines, key), slow=False)
+
+    def _may_begin(self, key: str) -> bool:
+        """Whether one more of a quick key may begin: many at once only while its writes are seen to be quick."""
+        return self._going[key] < FEW or _now() - self._quick_at.get(key, -math.inf) < self.patience
+
+    def _may_try(self) -> bool:
+        """Whether a slow key may be tried in an ordinary slot: one that can be given up then, or one of half of all."""
+        room = max(self._held_slow, self._going_slow) < (MOST - 1) * self.slots
+        return self._held < (self.slots if room else self.slots // 2)
+
+    def _idle(self, key: str) -> bool:
+        return not self._going[key]
 
     def _begin(self, ticket: _Ticket, *, slow: bool) -> None:
         if ticket.turn.done():  # whoever waited was cancelled a moment ago
@@ -90,6 +112,8 @@ class FairSlots:
         ticket.slow = slow
         self._held_slow += slow
         self._held += not slow
+        self._going[ticket.key] += 1
+        self._going_slow += ticket.key in self._late
         ticket.turn.set_result(None)
         self._wait(ticket)
 
@@ -104,6 +128,8 @@ class FairSlots:
             return
         ticket.late = True
         line = self._quick_lines.pop(ticket.key, None)
+        if ticket.key not in self._late:
+            self._going_slow += self._going[ticket.key]
         self._late[ticket.key] = self._late.pop(ticket.key, 0) + 1
         if line is not None:
             self._slow_lines[ticket.key] = line
@@ -126,15 +152,23 @@ class FairSlots:
             self._held -= 1
             if ticket.late:
                 self._kept.remove(ticket)
+        self._going_slow -= ticket.key in self._late
+        self._going[ticket.key] -= 1
         if ticket.late:
             self._late[ticket.key] -= 1
             self._forget_one()
-        elif self._late.get(ticket.key) == 0:  # quick again, and nothing of it is late
-            self._quicken(ticket.key)
+        else:
+            self._quick_at[ticket.key] = _now()
+            if self._late.get(ticket.key) == 0:  # quick again, and nothing of it is late
+                self._quicken(ticket.key)
         self._hand_out()
+        if not self._going[ticket.key]:
+            del self._going[ticket.key]
+            self._quick_at.pop(ticket.key, None)
 
     def _quicken(self, key: str) -> None:
         del self._late[key]
+        self._going_slow -= self._going[key]
         line = self._slow_lines.pop(key, None)
         if line is not None:
             self._quick_lines[key] = line
@@ -155,9 +189,12 @@ class FairSlots:
                 del lines[ticket.key]
 
 
-def _next(lines: dict[str, deque[_Ticket]]) -> _Ticket:
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _next(lines: dict[str, deque[_Ticket]], key: str) -> _Ticket:
     """The first of the key whose turn it is; the key goes behind the others."""
-    key = next(iter(lines))
     line = lines.pop(key)
     ticket = line.popleft()
     if line:

@@ -152,10 +152,84 @@ def test_whatever_is_cancelled_every_slot_comes_back(seed: int) -> None:
             await asyncio.wait(work.tasks)
         again = Work(3)
         again.slots = work.slots
-        again.begin("x1", "x2", "x3", "x4")
+        again.begin("x1", "y1", "z1", "x2")
         await moment()
-        assert again.begun == ["x1", "x2", "x3"], "as many slots as before, and no more"
-        again.end("x1", "x2", "x3", "x4")
+        assert again.begun == ["x1", "y1", "z1"], "as many slots as before, and no more"
+        again.end("x1", "y1", "z1", "x2")
         await asyncio.gather(*again.tasks)
+
+    run(story())
+
+
+def test_many_keys_that_turn_slow_at_once_leave_slots_to_a_quick_one() -> None:
+    """A webhook of several namespaces is down: two of them took all slots, ordinary and slow, while it hung."""
+
+    async def story() -> None:
+        work = Work(16)
+        for key in "abcdef":
+            work.begin(*(f"{key}{number}" for number in range(40)))
+            await moment(4)
+        work.begin("z1")
+        work.end("z1")
+        await moment(2)
+        assert "z1" in work.begun
+        for task in work.tasks:
+            task.cancel()
+
+    run(story())
+
+
+def test_one_slow_key_never_has_more_than_there_are_slots() -> None:
+    """Those that turned out to be slow in ordinary slots count: it had twice as many, and another could not turn."""
+
+    async def story() -> None:
+        work = Work(4)
+        work.begin("a1")
+        work.end("a1")
+        work.begin(*(f"a{number}" for number in range(2, 20)))
+        for _ in range(10):
+            await moment(1)
+            assert work.under_way <= 4
+        for task in work.tasks:
+            task.cancel()
+
+    run(story())
+
+
+def test_a_key_taken_for_slow_is_tried_in_a_free_slot() -> None:
+    """It was late once, for a pause of the machine: it waited behind the slow ones for as long as they hung."""
+
+    async def story() -> None:
+        work = Work(2)
+        work.begin("z1")
+        await moment(4)
+        work.end("z1")
+        work.begin("a1", "a2", "a3", "b1", "b2", "b3")
+        await moment(8)
+        assert work.slots.slow("z")
+        work.begin("z2", "z3")
+        work.end("z2", "z3")
+        await moment(2)
+        assert {"z2", "z3"} <= set(work.begun)
+        assert not work.slots.slow("z")
+        for task in work.tasks:
+            task.cancel()
+
+    run(story())
+
+
+def test_a_key_has_all_slots_as_soon_as_one_write_of_it_was_quick() -> None:
+    """Until then a few: nobody knows yet whether all of them would hang."""
+
+    async def story() -> None:
+        work = Work(4)
+        work.begin("a1", "a2", "a3", "a4", "a5")
+        await moment()
+        assert work.begun == ["a1", "a2"]
+        work.end("a1")
+        await moment()
+        assert work.begun == ["a1", "a2", "a3", "a4", "a5"]
+        work.end("a2", "a3", "a4", "a5")
+        await asyncio.gather(*work.tasks)
 
     run(story())

@@ -139,6 +139,27 @@ def test_what_was_refused_slowly_is_written_once_the_webhook_is_well() -> None:
     asyncio.run(story())
 
 
+def test_a_webhook_that_hangs_in_many_namespaces_holds_up_no_other() -> None:
+    """Two that turned slow at once took every slot there is, slow ones included, for as long as the webhook hung."""
+    bad = [f"bad{number}" for number in range(6)]
+    server = slow_tenants(lambda _, path: path.startswith("/api/v1/namespaces/bad") and "/pods/" in path, seconds=20)
+    world = server.world
+    for namespace in bad:
+        world.namespace(namespace)
+
+    async def story() -> None:
+        async with led(server, steer_nodes=0) as loop:
+            for namespace in bad:
+                for number in range(40):
+                    world.create(f"b{number}", namespace=namespace, app=f"b{number}")
+            loop.news.set()
+            await until(lambda: {path.split("/")[4] for path in server.hung} == set(bad), 15)
+            pods, _ = neighbours(world, loop)
+            await until(lambda: all(world.pods[uid].node for uid in pods), TOLD)
+
+    asyncio.run(story())
+
+
 class Hanging:
     """Writes with such a part in their path, in the broken namespace, get no answer."""
 
