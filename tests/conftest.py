@@ -60,6 +60,12 @@ def _untraced() -> Iterator[None]:
         threading.settrace(threads)
 
 
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Write down how a run ended, for .ci/plays.py: what was interrupted did not reach all tests."""
+    if not hasattr(session.config, "workerinput") and (cache := getattr(session.config, "cache", None)) is not None:
+        cache.set("slackwater/ended", int(exitstatus))
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Trace the collection in one process only: each of them collects all tests, and imports what the others do.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import runpy
 import subprocess
@@ -25,6 +26,49 @@ def test_good(): pass
 @pytest.mark.parametrize("number", range({bad}))
 def test_bad(number): assert False
 """
+SKIPPED = """
+import pathlib, pytest
+def test_flaky():
+    seen = pathlib.Path("seen")
+    if seen.exists():
+        pytest.skip("not built")
+    seen.touch()
+    assert False
+"""
+RENAMED = """
+import pathlib, os, pytest
+@pytest.mark.parametrize("number", [os.getpid()])
+def test_bad(number): assert False
+def test_flaky():
+    seen = pathlib.Path("seen")
+    first = not seen.exists()
+    seen.touch()
+    assert not first
+"""
+UNREADABLE = """
+import pathlib
+seen = pathlib.Path("seen")
+first = not seen.exists()
+seen.touch()
+assert not first
+def test_good(): pass
+"""
+# A plugin fails after the first test.
+BROKEN_OFF = """
+import pathlib, pytest
+def test_flaky():
+    seen = pathlib.Path("seen")
+    first = not seen.exists()
+    seen.touch()
+    assert not first
+@pytest.fixture(autouse=True)
+def _stop(request):
+    yield
+    if not pathlib.Path("stopped").exists():
+        pathlib.Path("stopped").touch()
+        request.session.shouldstop = "a worker is gone"
+def test_never_reached(): assert False
+"""
 # A suite like ours: a first play that also checks something else, and a second one of what failed.
 RUN = """
 import runpy, sys
@@ -35,10 +79,19 @@ sys.exit(script["main"](suite))
 """
 
 
+def hook() -> str:
+    """Where tests/conftest.py writes down how a run ended."""
+    source = (ROOT / "tests" / "conftest.py").read_text()
+    parts = ast.parse(source).body
+    found = next(each for each in parts if isinstance(each, ast.FunctionDef) and each.name == "pytest_sessionfinish")
+    return ast.get_source_segment(source, found) or ""
+
+
 def play(folder: Path, file: str, text: str, beside: str = "()") -> subprocess.CompletedProcess[str]:
     """The script's verdict on one file of tests."""
     (folder / file).parent.mkdir(parents=True, exist_ok=True)
     (folder / file).write_text(text)
+    (folder / "conftest.py").write_text(f"import pytest\n{hook()}\n")
     quiet = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
     quiet["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # ten starts of pytest: plugins would be most of their time
     code = RUN.format(script=str(SCRIPT), file=file, beside=beside)
@@ -62,6 +115,21 @@ def test_what_a_search_finds_is_not_played_again(tmp_path: Path) -> None:
     done = play(tmp_path, "tests/search/test_search.py", PLAYED.format(flaky=1, bad=0))
     assert done.returncode != 0
     assert "found by search" in done.stdout
+
+
+@pytest.mark.parametrize("text", [SKIPPED, RENAMED], ids=["skipped", "renamed"])
+def test_a_second_play_without_the_test_is_none(tmp_path: Path, text: str) -> None:
+    """What failed is skipped then, or goes by another name each time: nothing shows that it passes."""
+    assert play(tmp_path, "test_played.py", text).returncode != 0
+
+
+@pytest.mark.parametrize("text", [UNREADABLE, BROKEN_OFF], ids=["collection", "stopped"])
+def test_a_first_play_that_did_not_come_to_its_end_is_not_mended_by_a_second(tmp_path: Path, text: str) -> None:
+    """All the tests that it did not reach were never played, and the run passed."""
+    (tmp_path / "test_others.py").write_text("def test_other(): pass")
+    done = play(tmp_path, "test_played.py", text)
+    assert done.returncode != 0
+    assert "did not come to its end" in done.stdout
 
 
 def test_what_is_checked_beside_tests_is_checked_again(tmp_path: Path) -> None:
