@@ -65,6 +65,7 @@ class ReleaseWriter:
     _under_way: set[asyncio.Task[object]] = field(default_factory=set)
     _writing: Counter[str] = field(default_factory=Counter)  # releases that are written or wait for that, by namespace
     _line: dict[str, _Waiting] = field(default_factory=dict)  # those among them that wait, by the pod's uid
+    _newest: dict[str, Handover] = field(default_factory=dict)  # the last of each pod's releases that go on
     _doubtful: dict[str, float] = field(default_factory=dict)  # pods that may be reserved for, and asked about until
 
     def __post_init__(self) -> None:
@@ -81,8 +82,9 @@ class ReleaseWriter:
         for each in handovers:
             self.cache.begin(each.pod.uid, now, each.node, growth=each.how == GROWN)
         self._writing.update(each.pod.namespace for each in handovers)
+        self._newest.update({each.pod.uid: each for each in handovers})
         for each in handovers:
-            self.start(self._carry(each)).add_done_callback(partial(self._carried, each.pod.namespace))
+            self.start(self._carry(each)).add_done_callback(partial(self._carried, each))
         while self._backlog() > 2 * self.settings.in_flight:
             await asyncio.wait(self._under_way, timeout=LOOK, return_when=asyncio.FIRST_COMPLETED)
         return len(handovers)
@@ -91,7 +93,10 @@ class ReleaseWriter:
         """Releases to be written, but for those of namespaces where that takes long: nobody else waits for them."""
         return sum(number for namespace, number in self._writing.items() if not self._hands.slow(namespace))
 
-    def _carried(self, namespace: str, _: object) -> None:
+    def _carried(self, release: Handover, _: object) -> None:
+        if self._newest.get(release.pod.uid) is release:
+            del self._newest[release.pod.uid]
+        namespace = release.pod.namespace
         self._writing[namespace] -= 1
         if not self._writing[namespace]:
             del self._writing[namespace]
@@ -183,7 +188,8 @@ class ReleaseWriter:
             self.last_release = self.clock()
             self.metrics.released.labels(self.cache.governing.queue_of(pod.namespace), release.how).inc()
             return
-        if not self.cache.take_back(pod.uid):
+        # One that was given up in the meantime says nothing of the next one, nor of its room.
+        if self._newest.get(pod.uid, release) is not release or not self.cache.take_back(pod.uid):
             return
         if nominate:  # the nomination may be written all the same: its room is kept until it is surely taken back
             self.cache.nominated_in_vain[pod.uid] = self.clock()

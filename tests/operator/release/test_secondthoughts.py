@@ -46,6 +46,50 @@ def test_a_pod_released_again_before_its_first_writes_end_is_written() -> None:
     assert not world.pods[pod.uid].gates
 
 
+def test_a_release_that_fails_after_it_was_given_up_takes_nothing_from_the_next_one() -> None:
+    """The pod counted as held, with room and a write under way, and was released a third time."""
+    world = two_tenants(1000)
+    loop = release_loop(world, steer_nodes=0)
+    writes = loop.releaser.writes
+    pod = world.create("t", app="good")
+    write, ends = world.write, [asyncio.Event(), asyncio.Event()]
+    begun = list[str]()
+
+    async def hanging(method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
+        if path.endswith("/pods/t/status") and body["status"]["nominatedNodeName"]:
+            begun.append(path)
+            number = len(begun)
+            await ends[number - 1].wait()
+            if number == 1:
+                return Answer(403, b'{"message": "no"}')
+        return await write(method, path, body, content_type=content_type)
+
+    world.write = hanging  # type: ignore[method-assign]
+
+    async def story() -> None:
+        await loop.turn()
+        await until(lambda: len(begun) == 1)
+        world.now += 3600
+        await loop.upkeep.run()
+        assert pod.uid not in world.cache.in_flight
+        while len(begun) < 2:
+            await loop.turn()
+            await asyncio.sleep(0.01)
+        ends[0].set()
+        await until(lambda: len(writes._under_way) == 1)
+        assert pod.uid in world.cache.in_flight
+        assert world.placed_on(pod)
+        world.now += 10
+        await loop.turn()
+        assert len(begun) == 2, "it is on its way"
+        ends[1].set()
+        await writes.drain()
+        assert not writes._newest
+
+    asyncio.run(story())
+    assert not world.pods[pod.uid].gates
+
+
 def test_a_parked_pod_that_goes_again_keeps_its_new_room_while_others_are_parked() -> None:
     """Room is given back when all of a namespace are parked; what was placed again meanwhile is not that room."""
     world = two_tenants(1000)
