@@ -50,12 +50,12 @@ class ReasonWriter:
 
     async def write(self, cache: OperatorCache, accounts: Iterable[AppStatus], last_release: float) -> int:
         """Write what is different, as far as the rate allows; returns how many were written meanwhile."""
+        self.lines.drop()
         if self.clock() - last_release < self.quiet:
             return 0
         before = self._written
         self._pauses.look(self.clock())
         self._failures = Counter()
-        self.lines.drop()
         for pod, reason in self._in_turn(due(cache, accounts)):
             self.lines.add(pod.namespace, partial(self._write, cache, pod, reason))
         await self.lines.settle()
@@ -64,7 +64,9 @@ class ReasonWriter:
     async def _write(self, cache: OperatorCache, pod: PodRecord, reason: str) -> None:
         """Write one reason; a pod that was let go meanwhile is left alone."""
         now = cache.index.pod(pod.uid)
-        if now is None or not now.gated or self._failures[pod.namespace] >= FAILURES or not self._may_write(pod):
+        if now is None or not now.gated or pod.uid in cache.in_flight:
+            return
+        if self._failures[pod.namespace] >= FAILURES or not self._may_write(pod):
             return
         try:
             told = await self.writer.annotate(pod, names.REASON, reason)

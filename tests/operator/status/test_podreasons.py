@@ -70,3 +70,32 @@ def test_pods_that_are_refused_again_and_again_are_tried_less_and_less_often() -
         refused.write()
         refused.world.now += 1
     assert len([path for path in refused.tried if "/odd-" in path]) == 1 + 4 + 4
+
+
+@pytest.mark.parametrize("released", [True, False])
+def test_nothing_is_written_on_pods_that_are_released_while_others_are_written(released: bool) -> None:
+    """A pod that is on its way kept its reason for ever; and while pods are let go, reasons wait in no line."""
+    refused = Refused(2, rate=100)
+    world, labeller, over = refused.world, refused._labeller, asyncio.Event()
+    write = world.write
+
+    async def slow(method: str, path: str, body: Any, **more: Any) -> Answer:
+        await over.wait()
+        return await write(method, path, body, **more)
+
+    world.write = slow  # type: ignore[method-assign]
+
+    async def story() -> None:
+        await labeller.write(world.cache, refused._accounts, 0.0)
+        assert labeller.lines.busy("team")
+        if released:
+            for pod in world.pods.values():
+                world.cache.begin(pod.uid, world.now, "a")
+        else:
+            labeller.quiet = 5
+            assert await labeller.write(world.cache, refused._accounts, world.now) == 0
+        over.set()
+        await labeller.lines.settle()
+
+    asyncio.run(story())
+    assert len(refused.tried) == 1
