@@ -126,8 +126,8 @@ class PressureRelief:
     async def _give_up(self, node: str, memory: NodeMemory, task: RunningTask) -> None:
         """Ask for an eviction, tell and count. A node where the task may stay is looked at again."""
         pod = self.cache.index.pod(task.uid)
-        if pod is None:  # gone while others were asked
-            self._asked.pop(node, None)
+        if pod is None or not self._may_leave(pod):  # gone, or nobody's wish any more, while others were asked
+            self._ask_others(node, task)
             return
         became, said = await self._evict(pod)
         words = f"{became}{said and f' ({said})'}: it {sentence(node, memory, task)}"
@@ -135,10 +135,15 @@ class PressureRelief:
         self.metrics.task_evictions.labels(self.cache.governing.queue_of(pod.namespace), became).inc()
         self.announcer.add(pod.uid, Happened(Happening.OUTGROWN, pod, words))
         if became != EVICTED:
-            self._asked.pop(node, None)
+            self._ask_others(node, task)
         # A write without an answer may have been carried out.
         if node in self._watches:
             self._watches[node] = tried(self._watches[node], memory, leaves=became != WriteOutcome.REFUSED)
+
+    def _ask_others(self, node: str, task: RunningTask) -> None:
+        """A task does not leave. Another one of its node may have been asked meanwhile."""
+        if self._asked.get(node) == task.uid:
+            del self._asked[node]
 
     async def _evict(self, pod: PodRecord) -> tuple[str, str]:
         """What became of it, and what was said about it where that is not what was asked for."""

@@ -276,3 +276,32 @@ def test_a_node_that_is_gone_is_forgotten() -> None:
     world.lose_node("a")
     look(made, world)
     assert made._watches == {}
+
+
+def test_an_eviction_that_waited_in_line_is_not_asked_for_where_nobody_wants_it_any_more() -> None:
+    """The queue's owner switched it off meanwhile; and a task that ended marks no other one as not asked."""
+    world = crowd()
+    world.add_nodes(node("b", cpu=64))
+    first, second = world.run("first", used=31), world.run("second", used=31)
+    world.change(second.uid, node="b")
+    relief, over, write = reliever(world), asyncio.Event(), world.write
+
+    async def slow(method: str, path: str, body: Any, **more: Any) -> Answer:
+        await over.wait()
+        return await write(method, path, body, **more)
+
+    world.write = slow  # type: ignore[method-assign]
+
+    async def story() -> None:
+        world.now += 10
+        samples = {name: NodeUse(Resources(memory=31.5 * GIB), world.now - 1, False) for name in world.nodes}
+        await relief.run(Usage(world.uses, samples))
+        assert relief._asked == {"a": first.uid, "b": second.uid}
+        relief._asked["a"] = "another"
+        world.configure("AdmissionQueue", "batch", relief={"evictYoungestTask": False})
+        over.set()
+        await relief.lines.settle()
+
+    asyncio.run(story())
+    assert world.asked == ["first"]
+    assert relief._asked == {"a": "another"}
