@@ -52,10 +52,12 @@ class WriteLines:
         """Whether something of a line is being written, and takes long."""
         return self.busy(key) and self.slots.slow(key)
 
-    def drop(self) -> None:
-        """Forget what has not begun: it is decided anew what is to be written."""
+    def drop(self) -> frozenset[str]:
+        """Forget what has not begun: it is decided anew what is to be written. Returns the lines that lag behind."""
+        behind = frozenset(key for key, line in self._lines.items() if line)
         for line in self._lines.values():
             line.clear()
+        return behind
 
     async def settle(self, seconds: float = MOMENT) -> None:
         """Wait until everything is written but what takes long, or until the moment is over."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import nlargest
@@ -140,7 +140,7 @@ class TrackedAppWriter:
 
         The last one of each series stays longer: it is how a new leader knows the size of the next run.
         """
-        self.lines.drop()
+        behind = self.lines.drop()
         now = self.clock()
         self._closed = {name: until for name, until in self._closed.items() if until > now}
         self._unanswered = {key: at for key, at in self._unanswered.items() if now - at < REFUSED}
@@ -149,10 +149,20 @@ class TrackedAppWriter:
         self._ended = {key: at for key, at in self._ended.items() if key not in alive}
         gone = [key for key in self._known if key not in alive and self._to_sweep(key, last)]
         # Before the first write: while one takes long there would be a place for the next, for ever.
-        idle = [(key, name) for key in gone if not self.lines.stuck(name := key.partition("/")[0])]
-        for key, name in [each for each in idle if self.sweeps.take() and self.bucket.take()]:
+        for key, name in [each for each in self._in_turn(gone, behind) if self.sweeps.take() and self.bucket.take()]:
             self.lines.add(name, partial(self._sweep, key, last, cache))
         await self.lines.settle()
+
+    def _in_turn(self, gone: Iterable[str], behind: Collection[str]) -> Iterator[tuple[str, str]]:
+        """What may be swept, with its namespace: one object where writes lag behind, or those of apps never came."""
+        one = set[str]()
+        for key in gone:
+            namespace = key.partition("/")[0]
+            if self.lines.stuck(namespace) or namespace in one:
+                continue
+            if namespace in behind:
+                one.add(namespace)
+            yield key, namespace
 
     def _to_sweep(self, key: str, last: frozenset[str]) -> bool:
         """Whether it is time to say that the app of an object is gone, or to delete it."""

@@ -1,6 +1,7 @@
 """Which TrackedApps are written, ended and deleted first, where fewer writes are allowed than are due."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 from slackwater.errors import Unavailable
@@ -140,3 +141,44 @@ def test_objects_of_a_namespace_that_is_written_all_the_time_are_swept() -> None
 
     asyncio.run(story())
     assert finished(world) == {"old"}
+
+
+def test_what_is_gone_does_not_keep_live_apps_from_the_few_writes_of_a_namespace() -> None:
+    """Two are written between two looks, and five objects more are to be swept at each: of live apps nothing was told.
+
+    Nor do writes that a namespace cannot take in time use up the rate of others.
+    """
+    world = enforcing(node("a", cpu=1))
+    made = few_writes(world, rate=10)
+    places = [(namespace, number) for namespace in ("team", "other") for number in range(30)]
+    made.tracker.set(
+        [CustomRecord(name=f"{namespace}{n}", namespace=namespace, spec={"app": f"a{n}"}) for namespace, n in places]
+    )
+    allowed, live, write = asyncio.Semaphore(0), list[int](), world.write
+
+    async def lagging(method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
+        if "/team/" in path:
+            await allowed.acquire()
+        return await write(method, path, body, content_type=content_type)
+
+    world.write = lagging  # type: ignore[method-assign]
+
+    async def tell(number: int) -> None:
+        await allowed.acquire()
+        live.append(number)
+
+    async def story() -> None:
+        for number in range(8):
+            await made.tracker.sweep(world.cache)
+            made.tracker.lines.add("team", partial(tell, number))
+            for _ in range(2):
+                allowed.release()
+                await asyncio.sleep(0.01)
+            world.now += 1
+        await made.tracker.lines.stop()
+
+    asyncio.run(story())
+    swept = finished(world)
+    assert len(live) >= 3
+    assert len([name for name in swept if name.startswith("team")]) >= 3
+    assert len([name for name in swept if name.startswith("other")]) >= 15
