@@ -63,6 +63,7 @@ log = structlog.get_logger(__name__)
 TRIES = 4
 # Seconds by which the extender's watch may be behind ours on an ordinary day.
 BEHIND = 0.05
+WRITTEN = 5.0  # seconds in which quick writes are written
 
 
 @dataclass
@@ -166,11 +167,13 @@ class Releaser:
     async def _introduced(self) -> Rooms:
         """Rooms of an extender that answers for the first time: it knows of placements what pods show, and no more.
 
-        So everything that the one before it placed is written first, and gets the time to reach its watch.
+        So what the one before it placed is written first, and gets the time to reach its watch. What takes long to be
+        written is placed again, where it was.
         """
         log.info("another extender answers; what is on its way is written first")
-        await self.writes.drain()
+        await self.writes.drain(WRITTEN)
         await self.pause(WATCH_DELAY)
+        await self.writes.tell_again()
         return await self.places.rooms()
 
     @property

@@ -21,7 +21,7 @@ from slackwater_cluster.watch.timeslices import slices
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.podstate import PodState
 from slackwater_operator.cache.refusals import Vain
-from slackwater_operator.clients.extenderclient import DegradedMode, PlacementSource
+from slackwater_operator.clients.extenderclient import DegradedMode, PlacementSource, PlacementWish, Reservation
 from slackwater_operator.clients.podwriter import PodWriter, WriteOutcome, Written
 from slackwater_operator.metrics import Metrics
 from slackwater_operator.release.batch import GROWN, Handover
@@ -156,10 +156,19 @@ class ReleaseWriter:
             write.cancel()
         await asyncio.gather(*writes, return_exceptions=True)
 
-    async def drain(self) -> None:
-        """Wait until everything is written."""
+    async def drain(self, seconds: float | None = None) -> None:
+        """Wait until everything is written, for so long."""
         if writes := {*self._under_way, *self.clearing.values()}:
-            await asyncio.wait(writes)
+            await asyncio.wait(writes, timeout=seconds)
+
+    async def tell_again(self) -> None:
+        """Have another extender keep the places of releases that are still being written: nothing shows them yet."""
+        released = ((self.cache.index.pod(uid), self.cache.in_flight.get(uid)) for uid in self._newest)
+        going = [(pod, way) for pod, way in released if pod is not None and way is not None]
+        wishes = [PlacementWish(pod.uid, submitted=pod.created, nodes=(way.node,)) for pod, way in going if way.node]
+        placed = (await self.places.place(wishes)).placed
+        others = [Reservation(pod.uid, pod.declared, way.growth) for pod, way in going if pod.uid not in placed]
+        await self.places.reserve(others)
 
     async def nominate(self, pod: PodRecord, node: str) -> bool:
         """Write or clear a nomination alone; whether it is written. Where not, the filter still knows the node."""

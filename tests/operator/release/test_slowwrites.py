@@ -11,6 +11,7 @@ from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.api.session import Answer
 from slackwater_operator.clients.extenderclient import NodeUse, Usage
+from slackwater_operator.release import release
 from slackwater_operator.release.loop import ReleaseLoop
 from slackwater_operator.status.events import Happened, Happening
 from support.fakes.cluster import node, owned
@@ -241,6 +242,30 @@ def test_a_new_leader_does_not_wait_for_nominations_that_take_long_to_clear() ->
             await asyncio.sleep(0.1)
         assert not world.named("team", "t").gates  # type: ignore[union-attr]
         assert len(hanging.begun) < 10
+        await loop.releaser.writes.stop()
+
+    asyncio.run(story())
+
+
+def test_another_extender_is_not_kept_waiting_by_slow_writes_and_keeps_their_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All rounds stood still until the last of them was written, so long that the probe of the operator failed."""
+    monkeypatch.setattr(release, "WRITTEN", 0.2)
+    world = two_tenants(10)
+    loop = release_loop(world, steer_nodes=0)
+    slow = [world.create(f"b{number}", namespace=BROKEN, app=f"b{number}") for number in range(3)]
+    Hanging(world, "/pods/")
+
+    async def story() -> None:
+        await loop.turn()
+        nodes = {pod.uid: world.placed_on(pod) for pod in slow}
+        assert all(nodes.values())
+        pods = [world.create(f"t{number}", app=f"t{number}") for number in range(10)]
+        world.replace_extender()
+        await asyncio.wait_for(loop.turn(), 5)
+        await until(lambda: sum(not world.pods[pod.uid].gates for pod in pods) == 7)
+        assert {pod.uid: world.placed_on(pod) for pod in slow} == nodes
         await loop.releaser.writes.stop()
 
     asyncio.run(story())
