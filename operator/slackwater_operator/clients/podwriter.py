@@ -73,8 +73,8 @@ class PodWriter:
         return await self._patch(f"{path(pod)}/status", {"status": status}, pod)
 
     async def ungate(self, pod: PodRecord) -> Written:
-        """Remove our gate and the reason it was held for; gates of others stay."""
-        return await self._patch(path(pod), lifted(pod.uid, (names.GATE,), pod.annotations), pod)
+        """Remove our gate and the reason it was held for, perhaps written a moment ago; gates of others stay."""
+        return await self._patch(path(pod), lifted(pod.uid, (names.GATE,), {*pod.annotations, names.REASON}), pod)
 
     async def park(self, pod: PodRecord, when: str, node: str = "") -> Written:
         """Take a release back: the filter refuses the pod from now on. The nomination goes with it.

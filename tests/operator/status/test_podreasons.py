@@ -99,3 +99,13 @@ def test_nothing_is_written_on_pods_that_are_released_while_others_are_written(r
 
     asyncio.run(story())
     assert len(refused.tried) == 1
+
+
+def test_a_reason_that_was_written_while_its_pod_stood_in_line_goes_with_the_gate() -> None:
+    """The release knew the pod as it was when it was decided on, and left the reason on it for ever."""
+    world = enforcing(node("a"))
+    decided = world.create("t", app="t")
+    world.change(decided.uid, annotations={**decided.annotations, names.REASON: "room"})
+    assert asyncio.run(PodWriter(cast("Session", world)).release(decided, "")).done
+    assert not world.pods[decided.uid].gates
+    assert names.REASON not in world.pods[decided.uid].annotations
