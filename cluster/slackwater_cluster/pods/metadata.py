@@ -1,7 +1,8 @@
 """What the owner of a pod states about it in labels, annotations and owner references, read within bounds.
 
 Everything a tenant can write is read here first. What is too long, too much or not a name is left out, with a sentence
-for the pod's owner; the rest of the pod counts as before. So nobody further in meets a text without a bound.
+for the pod's owner; the rest of the pod counts as before. So nobody further in meets a text without a bound. Where the
+pod may run is read in `nodeterms`, and what it asks for in `requests`.
 
     annotation          what we wrote ourselves, and 64 more of those anyone reads at most; 1,024 characters each (the
                         parents of a stage: 8,192)

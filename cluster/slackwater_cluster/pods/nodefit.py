@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import msgspec
@@ -10,7 +11,9 @@ from slackwater_cluster.objects.records import Constraints, NodeRecord, Requirem
 
 # A taint with this effect only makes a node less liked; it refuses nobody.
 _SOFT = "PreferNoSchedule"
-_NAME_FIELD = "metadata.name"
+NAME_FIELD = "metadata.name"
+# Of 64 bits, as Kubernetes compares them.
+_WHOLE = re.compile(r"[+-]?[0-9]{1,64}")
 # Taints that Kubernetes sets and lifts by itself while the node lives. Not those of a lost one, which may never return.
 _PASSING = tuple(
     Tolerated(f"node.kubernetes.io/{name}", "Exists", "", "")
@@ -89,13 +92,18 @@ def _covers(toleration: Tolerated, key: str, value: str, effect: str) -> bool:
             return True
 
 
-def _compared(operator: str, value: str, bound: str) -> bool:
+def _compared(operator: str, value: str | None, bound: str) -> bool:
     """Whether a value is above (Gt) or below (Lt) a bound; both must be whole numbers."""
-    try:
-        above, below = int(value) > int(bound), int(value) < int(bound)
-    except ValueError:
+    have, limit = whole_number(value), whole_number(bound)
+    if have is None or limit is None:
         return False
-    return above if operator == "Gt" else below
+    return have > limit if operator == "Gt" else have < limit
+
+
+def whole_number(text: str | None) -> int | None:
+    """The number that a text is to Kubernetes where it compares; None where it is none."""
+    found = int(text) if text is not None and _WHOLE.fullmatch(text) else None
+    return found if found is not None and -(2**63) <= found < 2**63 else None
 
 
 def _affine(constraints: Constraints, node: NodeRecord) -> bool:
@@ -107,9 +115,12 @@ def _affine(constraints: Constraints, node: NodeRecord) -> bool:
 
 def _holds(requirement: Requirement, node: NodeRecord) -> bool:
     if requirement.field:
-        found = node.name if requirement.key == _NAME_FIELD else None
-    else:
-        found = node.labels.get(requirement.key)
+        return meets(requirement, node.name if requirement.key == NAME_FIELD else None)
+    return meets(requirement, node.labels.get(requirement.key))
+
+
+def meets(requirement: Requirement, found: str | None) -> bool:
+    """Whether a node whose label has this value, or has no such label, meets a requirement."""
     match requirement.operator:
         case "In":
             return found is not None and found in requirement.values
@@ -120,14 +131,6 @@ def _holds(requirement: Requirement, node: NodeRecord) -> bool:
         case "DoesNotExist":
             return found is None
         case "Gt" | "Lt":
-            return _compares(requirement, found)
+            return _compared(requirement.operator, found, requirement.values[0] if requirement.values else "")
         case _:
             return False
-
-
-def _compares(requirement: Requirement, found: str | None) -> bool:
-    try:
-        have, bound = int(found or ""), int(requirement.values[0])
-    except (ValueError, IndexError):
-        return False
-    return have > bound if requirement.operator == "Gt" else have < bound

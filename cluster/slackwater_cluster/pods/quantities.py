@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from slackwater.errors import InvalidInput
 from slackwater.resources import CPU, Resources
+from slackwater_cluster.objects.interning import SharedValues
 
 # A cluster uses a few hundred distinct quantities, and parsing one through Decimal costs microseconds.
 _REMEMBERED = 16_384
@@ -53,9 +54,11 @@ def resources(quantities: Mapping[str, str] | None) -> Resources:
     """A whole list of quantities, kind by kind."""
     if not quantities:
         return Resources()
-    return _resources(tuple(quantities.items()))
+    return _RESOURCES.one(tuple(quantities.items()))
 
 
-@lru_cache(maxsize=_REMEMBERED)
 def _resources(items: tuple[tuple[str, str], ...]) -> Resources:
     return Resources({kind: parse_quantity(text) for kind, text in items})
+
+
+_RESOURCES: SharedValues[Resources] = SharedValues(_resources)

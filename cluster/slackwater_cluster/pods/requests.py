@@ -9,25 +9,28 @@ Kinds that decisions are not about (`resourcekinds`), such as ephemeral-storage,
 which all requests come: kube-scheduler looks after them.
 
 Nor does a request count as more than any machine will have: sums over many pods are kept as floats, to which pods are
-added and from which they are taken. One pod of 9E cores would take with it all that was in the sum before it.
+added and from which they are taken. One pod of 9E cores would take with it all that was in the sum before it. And of
+the kinds that somebody makes up, a pod counts with a few: everybody's amounts are held against each of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 
-from slackwater.resources import CPU, NOTHING, Resources
+from slackwater.resources import CPU, MEMORY, NOTHING, Resources
+from slackwater_cluster.objects.interning import SharedValues
 from slackwater_cluster.objects.wire import Container, ContainerStatus, Needs, Pod, PodStatus, Quantities
+from slackwater_cluster.pods.metadata import Problems
 from slackwater_cluster.pods.quantities import resources
 from slackwater_cluster.pods.resourcekinds import counted_amounts
 
 # Of the kinds that are counted only these may be requested on the pod as a whole; the scheduler ignores others there.
-_POD_LEVEL = ("cpu", "memory")
+_POD_LEVEL = (CPU, MEMORY)
 
 # The most that one pod counts with. Sums over ten thousand such pods are still right to a millicore and to a KiB.
 MOST_CORES = 2.0**20
 MOST = 2.0**50  # of any other kind: bytes, devices
+MOST_KINDS = 16  # beside cpu and memory; of more the first by name
 
 
 def native(pod: Pod) -> Resources:
@@ -36,15 +39,30 @@ def native(pod: Pod) -> Resources:
     if spec is None:
         return NOTHING
     if _simple(pod):
-        return _one(_items((spec.containers or [Container()])[0].resources))
-    asked = _containers(pod)
-    if spec.resources is not None and spec.resources.requests:
+        return _ONE.one(_items((spec.containers or [Container()])[0].resources))
+    return _bounded(_asked(pod))
+
+
+def uncounted(pod: Pod, counted: Resources) -> Problems:
+    """A sentence about kinds that are left out, as there are too many of them; `counted` are the native requests."""
+    if len(counted) < MOST_KINDS:
+        return ()
+    kinds = len(set(_asked(pod)).difference(counted))
+    return (f"{kinds} kinds of resources that it requests; only cpu, memory and {MOST_KINDS} more count",) * bool(kinds)
+
+
+def _asked(pod: Pod) -> Resources:
+    """Of all kinds that are counted."""
+    asked, spec = _containers(pod), pod.spec
+    if spec is not None and spec.resources is not None and spec.resources.requests:
         asked = _replaced(asked, _resized(_amounts(spec.resources.requests), pod.status, _infeasible(pod)))
-    return _bounded(counted_amounts(asked + _amounts(spec.overhead)))
+    return counted_amounts(asked + _amounts(spec.overhead if spec else None))
 
 
 def _bounded(asked: Resources) -> Resources:
-    return Resources({kind: min(value, MOST_CORES if kind == CPU else MOST) for kind, value in asked.items()})
+    others = sorted(kind for kind in asked if kind not in _POD_LEVEL)[:MOST_KINDS]
+    kinds = [kind for kind in asked if kind in _POD_LEVEL] + others
+    return Resources({kind: min(asked[kind], MOST_CORES if kind == CPU else MOST) for kind in kinds})
 
 
 def _simple(pod: Pod) -> bool:
@@ -55,9 +73,11 @@ def _simple(pod: Pod) -> bool:
     return status is None or not any(each.resources for each in status.container_statuses or ())
 
 
-@lru_cache(maxsize=4096)
 def _one(items: tuple[tuple[str, str], ...]) -> Resources:
     return _bounded(counted_amounts(resources(dict(items))))
+
+
+_ONE: SharedValues[Resources] = SharedValues(_one)
 
 
 def _containers(pod: Pod) -> Resources:

@@ -14,19 +14,16 @@ from slackwater_cluster.objects import wire as shapes
 from slackwater_cluster.objects.interning import SharedValues
 from slackwater_cluster.objects.records import (
     ANYWHERE,
-    Constraints,
     CustomRecord,
     NamespaceRecord,
     NodeRecord,
     OwnerRef,
     PodRecord,
-    Requirement,
-    Tolerated,
 )
-from slackwater_cluster.pods import metadata
+from slackwater_cluster.pods import metadata, nodeterms
 from slackwater_cluster.pods.declared import declared
 from slackwater_cluster.pods.quantities import resources
-from slackwater_cluster.pods.requests import native
+from slackwater_cluster.pods.requests import native, uncounted
 
 T = TypeVar("T", bound=Hashable)
 Keep = Callable[[Mapping[str, str] | None], Mapping[str, str]]
@@ -48,6 +45,8 @@ def pod(wire: shapes.Pod, labels: Keep | None = None) -> PodRecord:
     annotations = _mapping(items) if items else _NONE
     above, unowned = metadata.owners(meta.owner_references, sys.intern(meta.namespace or ""))
     asked = native(wire)
+    places, unheeded = nodeterms.constraints(spec)
+    problems = (*unread, *unowned, *unheeded, *uncounted(wire, asked))
     placed = _condition(status.conditions, "PodScheduled")
     waiting = placed is not None and placed.status != "True"
     phase = sys.intern(status.phase or "")
@@ -70,7 +69,7 @@ def pod(wire: shapes.Pod, labels: Keep | None = None) -> PodRecord:
         priority=spec.priority or 0,
         native=asked,
         declared=declared(asked, annotations),
-        constraints=constraints(spec),
+        constraints=places if places is ANYWHERE else _share(places),
         mirror=_MIRROR in (meta.annotations or _NONE),
         guaranteed=status.qos_class == "Guaranteed" or spec.priority_class_name == _NODE_CRITICAL,
         created=_unix(meta.creation_timestamp),
@@ -79,7 +78,7 @@ def pod(wire: shapes.Pod, labels: Keep | None = None) -> PodRecord:
         started=_started(status),
         finished=_finished(status) if phase in ("Succeeded", "Failed") else 0.0,
         deleted=_unix(meta.deletion_timestamp),
-        problems=_share((*unread, *unowned)) if unread or unowned else (),
+        problems=_share(problems) if problems else (),
     )
 
 
@@ -131,22 +130,6 @@ def custom(wire: shapes.Custom) -> CustomRecord:
     )
 
 
-def constraints(spec: shapes.PodSpec) -> Constraints:
-    """Where the pod may run, shared between pods that say the same."""
-    if not (spec.node_selector or spec.affinity or spec.tolerations):
-        return ANYWHERE
-    return _share(
-        Constraints(
-            selector=tuple(sorted((spec.node_selector or {}).items())),
-            terms=_terms(spec.affinity),
-            tolerations=tuple(
-                Tolerated(each.key or "", each.operator or "Equal", each.value or "", each.effect or "")
-                for each in spec.tolerations or ()
-            ),
-        )
-    )
-
-
 def owners(references: Iterable[shapes.Owner] | None, namespace: str) -> tuple[OwnerRef, ...]:
     """Owner references of an object that can be meant, shared between siblings."""
     return _share(metadata.owners(references, namespace)[0])
@@ -174,18 +157,6 @@ def only(keys: frozenset[str]) -> Keep:
 
 def _mapping(items: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
     return _MAPPINGS.one(items)
-
-
-def _terms(affinity: shapes.Affinity | None) -> tuple[tuple[Requirement, ...], ...] | None:
-    chosen = affinity.node_affinity if affinity else None
-    required = chosen.required_during_scheduling_ignored_during_execution if chosen else None
-    return None if required is None else tuple(_term(each) for each in required.node_selector_terms or ())
-
-
-def _term(term: shapes.Term) -> tuple[Requirement, ...]:
-    labels = [Requirement(each.key, each.operator, tuple(each.values or ())) for each in term.match_expressions or ()]
-    fields = [Requirement(each.key, each.operator, tuple(each.values or ()), True) for each in term.match_fields or ()]
-    return (*labels, *fields)
 
 
 def _condition(conditions: Iterable[shapes.PodCondition] | None, kind: str) -> shapes.PodCondition | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slackwater_cluster.objects.records import Constraints, NodeRecord
-from slackwater_cluster.pods.nodefit import allows
+from slackwater_cluster.pods.nodecolumns import NodeColumns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,26 +33,30 @@ class NodeMasks:
     def __init__(self, nodes: Mapping[str, NodeRecord]) -> None:
         self._nodes = nodes
         self._kept: dict[Constraints, Mask] = {}
+        self._columns: NodeColumns | None = None  # of all nodes there are
         self._most: NDArray[np.float64] | None = None
 
     def clear(self) -> None:
         """Nodes are others than before."""
         self._kept.clear()
-        self._most = None
+        self._columns = self._most = None
 
     def current(self, constraints: Constraints, names: Sequence[str]) -> Mask:
         """The nodes allowed; `names` are those of all nodes there are, in the order of their rows."""
         if constraints not in self._kept:
             if len(self._kept) >= MASKS:
                 self._kept.clear()
-            self._kept[constraints] = self.named(constraints, names)
+            if self._columns is None:
+                self._columns = self._of(names)
+            self._kept[constraints] = _some(self._columns.accepted(constraints))
         return self._kept[constraints]
 
     def named(self, constraints: Constraints, names: Sequence[str]) -> Mask:
         """The same of any nodes; one that is gone serves nobody."""
-        found = map(self._nodes.get, names)
-        mask = np.fromiter((node is not None and allows(constraints, node) for node in found), np.bool_, len(names))
-        return None if mask.all() else mask
+        return _some(self._of(names).accepted(constraints))
+
+    def _of(self, names: Sequence[str]) -> NodeColumns:
+        return NodeColumns([self._nodes.get(name) for name in names])
 
     def most_pods(self, names: Sequence[str]) -> NDArray[np.float64]:
         """How many pods each node may hold; one that says nothing holds any number. `names` as with `current`."""
@@ -60,3 +64,7 @@ class NodeMasks:
             most = [self._nodes[name].allocatable["pods"] or math.inf for name in names]
             self._most = np.array(most, np.float64)
         return self._most
+
+
+def _some(mask: NDArray[np.bool_]) -> Mask:
+    return None if mask.all() else mask

@@ -70,6 +70,7 @@ class QueueViews:
     def advance(self, now: float, nodes: Rooms) -> Moment:
         """The queues at this moment. Pools learn what is there: how large a task is, who is large, what will end."""
         self.reach.use(nodes.table.names)
+        self.reach.age()
         self.views.histories.unclassify()
         members = self._members()
         queues = [self._queue(name, members.get(name, []), nodes, now) for name in self.governing.queue_names()]

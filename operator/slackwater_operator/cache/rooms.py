@@ -12,7 +12,8 @@ from slackwater.nodetable import NodeTable
 from slackwater.resources import NOTHING, Kinds, Resources
 from slackwater_cluster.extenderapi import RoomsReply
 from slackwater_cluster.objects.records import ANYWHERE, Constraints
-from slackwater_cluster.pods.nodefit import allows, carries
+from slackwater_cluster.pods.nodecolumns import NodeColumns
+from slackwater_cluster.pods.nodefit import carries
 from slackwater_cluster.pods.resourcekinds import counted_amounts
 from slackwater_operator.cache.nodes import NodeRequests
 
@@ -88,29 +89,45 @@ def _matrix(amounts: Sequence[Resources], kinds: Kinds) -> Floats:
 class NodeReach:
     """Which rows of the table each kind of constraints, and each queue's selector, accepts.
 
-    Kept until a node changes or the table has other rows: a round asks for a few of them, thousands of nodes long.
+    Kept until a node changes or the table has other rows, and while rounds ask for it: every app may want other nodes.
     """
 
     nodes: NodeRequests
     _names: tuple[str, ...] = ()
     _version: int = -1
+    _columns: NodeColumns | None = None
     _accepted: dict[Constraints, Mask] = field(default_factory=dict)
+    _before: dict[Constraints, Mask] = field(default_factory=dict)  # what was asked for up to the last round
     _selected: dict[tuple[tuple[str, str], ...], Mask] = field(default_factory=dict)
 
     def use(self, names: tuple[str, ...]) -> None:
         """The rows are these nodes from now on."""
         if self._version != self.nodes.version or self._names != names:
-            self._version, self._names = self.nodes.version, names
+            self._version, self._names, self._columns = self.nodes.version, names, None
             self._accepted.clear()
+            self._before.clear()
             self._selected.clear()
+
+    def __len__(self) -> int:
+        """How many kinds of constraints are remembered."""
+        return len(self._accepted.keys() | self._before.keys())
+
+    def age(self) -> None:
+        """A round begins: what the one before it did not ask for is forgotten."""
+        self._before, self._accepted = self._accepted, {}
 
     def accepted(self, constraints: Constraints) -> Mask:
         """The rows that the constraints accept; one that the operator has not seen yet is none of them."""
-        if constraints not in self._accepted:
-            known = self.nodes.nodes
-            found = [name in known and allows(constraints, known[name]) for name in self._names]
-            self._accepted[constraints] = np.array(found, np.bool_)
-        return self._accepted[constraints]
+        found = self._accepted.get(constraints)
+        if found is None:
+            found = self._before.get(constraints)
+            found = self._accepted[constraints] = self._judged(constraints) if found is None else found
+        return found
+
+    def _judged(self, constraints: Constraints) -> Mask:
+        if self._columns is None:
+            self._columns = NodeColumns([self.nodes.nodes.get(name) for name in self._names])
+        return self._columns.accepted(constraints)
 
     def selected(self, selector: Mapping[str, str]) -> Mask | None:
         """The rows that a queue selects; None where it selects all."""

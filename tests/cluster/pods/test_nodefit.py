@@ -9,6 +9,7 @@ import pytest
 
 from slackwater_cluster.objects import wire
 from slackwater_cluster.objects.records import ANYWHERE
+from slackwater_cluster.pods import nodeterms
 from slackwater_cluster.pods.nodefit import allows, in_time
 from slackwater_cluster.watch import trim
 from support.builders import objects
@@ -19,7 +20,7 @@ TAINT = {"key": "batch", "value": "only", "effect": "NoSchedule"}
 
 def judged(pod_spec: dict[str, Any], taints: list[dict[str, str]] | None = None) -> bool:
     node = objects.node("n1", labels=LABELS, spec={"taints": taints or []})
-    constraints = trim.constraints(msgspec.convert(pod_spec, wire.PodSpec))
+    constraints, _ = nodeterms.constraints(msgspec.convert(pod_spec, wire.PodSpec))
     return allows(constraints, trim.node(msgspec.convert(node, wire.Node)))
 
 
@@ -46,6 +47,8 @@ def term(key: str, operator: str, *values: str) -> dict[str, Any]:
         pytest.param(affinity(term("cores", "Gt", "8")), True, id="gt"),
         pytest.param(affinity(term("cores", "Lt", "8")), False, id="lt"),
         pytest.param(affinity(term("pool", "Gt", "8")), False, id="gt-of-words"),
+        pytest.param(affinity(term("cores", "Gt", "1_0")), False, id="gt-of-what-kubernetes-reads-as-no-number"),
+        pytest.param(affinity(term("cores", "Lt", "9" * 5000)), False, id="lt-of-more-than-64-bits"),
         pytest.param(affinity(term("pool", "Near", "8")), False, id="unknown-operator"),
         pytest.param(affinity(term("zone", "Exists"), term("pool", "Exists")), True, id="one-term-of-two"),
         pytest.param(affinity({}), False, id="empty-term-matches-nothing"),

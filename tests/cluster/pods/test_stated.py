@@ -1,20 +1,25 @@
 """What tenants write is read within bounds, and what is left out is told."""
 
+import gc
 from typing import Any
 
 import msgspec
 import pytest
 
+from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.objects import wire
-from slackwater_cluster.pods import metadata
+from slackwater_cluster.objects.records import PodRecord
+from slackwater_cluster.pods import metadata, nodeterms, requests
 from slackwater_cluster.watch import trim
 
 
-def read(annotations: dict[str, str] | None = None, owners: list[dict[str, Any]] | None = None) -> Any:
+def read(
+    annotations: dict[str, str] | None = None, owners: list[dict[str, Any]] | None = None, **spec: Any
+) -> PodRecord:
     """A pod as the watch delivers it."""
     meta = {"name": "p", "namespace": "team", "uid": "u", "annotations": annotations, "ownerReferences": owners}
-    return trim.pod(msgspec.convert({"metadata": meta}, wire.Pod))
+    return trim.pod(msgspec.convert({"metadata": meta, "spec": spec}, wire.Pod))
 
 
 def owner(**changed: Any) -> dict[str, Any]:
@@ -106,3 +111,71 @@ def test_parents_are_cut() -> None:
     assert metadata.parents(" a, b ,,c") == ("a", "b", "c")
     assert len(metadata.parents(",".join(str(n) for n in range(5000)))) == metadata.MOST_PARENTS
     assert metadata.parents("x" * 300) == ()
+
+
+def affinity(*terms: list[dict[str, Any]]) -> dict[str, Any]:
+    """A node affinity of some terms."""
+    listed = [{"matchExpressions": each} for each in terms]
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": listed}}}
+
+
+def test_a_node_affinity_of_too_many_terms_is_read_in_part() -> None:
+    """One of them has to hold, so fewer of them accept fewer nodes; what each term requires stays whole."""
+    asked = {"key": "zone", "operator": "In", "values": ["a"]}
+    pod = read(affinity=affinity(*[[asked, asked]] * 10_000))
+    assert pod.constraints.terms is not None
+    assert [len(term) for term in pod.constraints.terms] == [2] * (nodeterms.MOST_REQUIREMENTS // 2)
+    assert pod.problems == ("a node affinity of 10000 terms; only the first 128 are read",)
+
+
+def test_a_term_that_is_too_long_accepts_no_node() -> None:
+    """Nothing that it requires may be left out."""
+    hosts = [f"host-{number}" for number in range(nodeterms.MOST_VALUES + 1)]
+    pod = read(affinity=affinity([{"key": "kubernetes.io/hostname", "operator": "NotIn", "values": hosts}]))
+    assert pod.constraints.terms == ()
+    assert "only the first 0 are read" in pod.problems[0]
+
+
+def test_a_node_selector_that_is_too_long_accepts_no_node() -> None:
+    """Each of its labels is required."""
+    many = {f"label-{number}": "x" for number in range(nodeterms.MOST_LABELS + 1)}
+    pod = read(nodeSelector=many)
+    assert (pod.constraints.selector, pod.constraints.terms) == ((), ())
+    assert "a node selector of more than 256 labels" in pod.problems[0]
+
+
+def test_only_so_many_tolerations_are_read() -> None:
+    """Each lets a pod onto more nodes, so that fewer of them let it onto fewer."""
+    pod = read(tolerations=[{"key": f"taint-{number}", "operator": "Exists"} for number in range(5000)])
+    assert len(pod.constraints.tolerations) == nodeterms.MOST_TOLERATIONS
+    assert pod.problems == ("5000 tolerations; only the first 256 are read",)
+
+
+def test_a_long_list_of_hosts_is_read_whole() -> None:
+    """As batch systems write that choose among thousands of nodes."""
+    hosts = [f"host-{number}" for number in range(5000)]
+    pod = read(affinity=affinity([{"key": "kubernetes.io/hostname", "operator": "In", "values": hosts}]))
+    assert pod.constraints.terms is not None
+    assert len(pod.constraints.terms[0][0].values) == 5000
+    assert pod.problems == ()
+
+
+def made_up(number: int, kinds: int = 10_000) -> PodRecord:
+    """A pod that asks for kinds of resources which nobody else ever asked for."""
+    asked = {"cpu": "1", "memory": "1Gi", **{f"p{number}.io/{kind:05d}": "1" for kind in range(kinds)}}
+    return read(containers=[{"name": "c", "resources": {"requests": asked}}])
+
+
+def test_a_pod_counts_with_a_few_kinds_of_resources() -> None:
+    """Cpu, memory and the first others by name; its owner is told."""
+    pod = made_up(0)
+    assert set(pod.native) == {"cpu", "memory", *(f"p0.io/{kind:05d}" for kind in range(requests.MOST_KINDS))}
+    assert pod.problems == ("9984 kinds of resources that it requests; only cpu, memory and 16 more count",)
+    assert (len(made_up(0, 16).native), made_up(0, 16).problems) == (18, ())
+
+
+def test_requests_of_pods_that_are_gone_are_not_remembered() -> None:
+    """Of pods of 10,000 kinds each, one after the other, nothing large stays behind."""
+    for number in range(3):
+        made_up(number)
+    assert not [each for each in gc.get_objects() if isinstance(each, Resources) and len(each) > 1000]

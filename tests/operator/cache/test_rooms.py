@@ -56,3 +56,14 @@ def test_what_flies_to_a_node_is_taken_from_it() -> None:
     world.create("second", app="second", cpu=3.0)
     world.cache.begin(first.uid, world.now, "n")
     assert fits(world, asked=False)["team/second"] == []
+
+
+def test_where_pods_that_are_gone_could_run_is_forgotten() -> None:
+    """On nodes that never change every run may choose others, for years."""
+    world = enforcing(*(node(f"n{number}") for number in range(3)))
+    for run in range(50):
+        wish = Constraints(selector=(("run", str(run)),))
+        pod = world.create(f"pod-{run}", app=f"run-{run}", constraints=wish)
+        assert fits(world, asked=False) == {f"team/run-{run}": []}
+        world.delete(pod)
+    assert len(world.cache.reach) <= 3
