@@ -12,7 +12,7 @@ Whether a demand fits, and how often, is answered here for names, plain numbers 
 from __future__ import annotations
 
 import math
-from collections.abc import ItemsView, Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -74,6 +74,15 @@ def places(left: NDArray[np.float64], asked: Iterable[float]) -> NDArray[np.floa
             np.minimum(most, np.floor(left[:, column] / amount + TOLERANCE * max(1.0, 1.0 / amount)), out=most)
     np.maximum(most, 0.0, out=most)
     return most
+
+
+def places_on(left: Sequence[float], asked: Iterable[float]) -> float:
+    """The same of one row, in plain numbers."""
+    most = PLENTY
+    for has, amount in zip(left, asked, strict=True):
+        if amount > 0:
+            most = math.floor(min(most, has / amount + TOLERANCE * max(1.0, 1.0 / amount)))
+    return max(float(most), 0.0)
 
 
 class Resources(Mapping[str, float]):

@@ -16,6 +16,7 @@ nodes, as long as another kind has its places: to wait for it would be to wait f
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,7 +27,7 @@ from slackwater.cycle.feasibility import reachable
 from slackwater.cycle.podline.earlystart import at_once
 from slackwater.cycle.podline.readiness import helped_by_room
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
-from slackwater.resources import NOTHING, Resources, places, total
+from slackwater.resources import NOTHING, Resources, places, places_on, total
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,12 +38,22 @@ if TYPE_CHECKING:
 OWN = "its own app"  # stands for the app that asks, so that what is found serves all that ask alike
 
 
-class _Places(NamedTuple):
+@dataclass(slots=True)
+class _Places:
     """Of one kind of task: its places on each node, all of them, and the most on one node."""
 
     each: Floats
     total: float
     most: float
+    drivers: int = 0  # so many had gone to nodes when these were counted
+
+    def put(self, row: int, count: float) -> None:
+        """So many are left on a node; all are whole numbers, so that their sum stays exact."""
+        before = float(self.each[row])
+        self.each[row] = count
+        self.total += count - before
+        if before >= self.most > count:
+            self.most = float(self.each.max())
 
 
 class Bars(NamedTuple):
@@ -80,8 +91,9 @@ class DriverNodes:
         self._table = snapshot.nodes
         self.known = snapshot.nodes is not None and snapshot.reserve
         self._queues = {queue.name: queue for queue in snapshot.queues}
-        # Until a driver goes to a node:
         self._places: dict[TaskNeed, _Places] = {}
+        self._gone: list[int] = []  # the nodes that drivers went to in this round
+        # Until a driver goes to a node:
         self._lost: dict[tuple[TaskNeed, Resources], Floats] = {}  # places lost to a driver of this size
         self._serving: dict[tuple[TaskNeed, ...], bool] = {}
         self._of_queue: dict[str, Resources | None] = {}  # what tasks find on all nodes of a queue together
@@ -208,8 +220,20 @@ class DriverNodes:
         found = self._places.get(need)
         if found is None:
             each = self._count(need, self.left)
-            found = self._places[need] = _Places(each, float(each.sum()), float(each.max(initial=0.0)))
+            found = self._places[need] = _Places(each, float(each.sum()), float(each.max(initial=0.0)), len(self._gone))
+        for row in self._gone[found.drivers :]:
+            found.put(row, self._count_on(row, need))
+        found.drivers = len(self._gone)
         return found
+
+    def _count_on(self, row: int, need: TaskNeed) -> float:
+        """Its places on one node: most of many kinds of tasks are counted once, and then where a driver went."""
+        table, queue = self._table, self._queues.get(need.queue)
+        assert table is not None  # noqa: S101 - only asked where nodes are known
+        reach = self._reach(queue, need.constraints) if queue is not None else None
+        if reach is not None and not reach[row]:
+            return 0.0
+        return places_on(self.left[row].tolist(), need.request.demand(table.kinds))
 
     def _count(self, need: TaskNeed, left: Floats) -> Floats:
         """Its places on each node, if so much is left of them."""
@@ -347,7 +371,8 @@ class DriverNodes:
         """A driver goes to a node."""
         if self._table is not None and row >= 0:
             self.left[row] -= request.vector(self._table.kinds)
-            for kept in (self._places, self._lost, self._serving, self._of_queue, self._bars):
+            self._gone.append(row)
+            for kept in (self._lost, self._serving, self._of_queue, self._bars):
                 kept.clear()
 
 
