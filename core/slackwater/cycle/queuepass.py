@@ -331,7 +331,7 @@ def grow(each: Lane) -> None:
 
     An autoscaler sees the need then. A gang asks as a whole or not at all.
     """
-    growth, line = each.admission.growth, each.line
+    growth, bound, line = each.admission.growth, each.admission.bound, each.line
     if not growth.open:
         return
     drivers = [(app, group) for app in each.starts.grown for group in app.groups if group.driver]
@@ -342,9 +342,9 @@ def grow(each: Lane) -> None:
         if app.gang or (line.fits(row) and line.seated(row)):
             continue
         for uid in group.held[line.taken(row) : candidate.pods]:
-            if not line.allowed(row) or not growth.ask(group):
+            if not bound.may_ask(candidate.category, group.request) or not growth.ask(group):
                 break
-            each.admission.bound.take(candidate.category, group.request)
+            bound.ask(candidate.category, group.request)
             each.releases.append(_towards(app, group, uid))
     for app in each.started:
         if app.gang and app.held_pods:
@@ -357,8 +357,11 @@ def _grow_gang(each: Lane, app: App) -> None:
     whole = (
         rows and sum(len(group.held) for group, _ in members) == app.held_pods and not any(map(each.line.taken, rows))
     )
-    if whole and each.line.allowed(rows[0]) and each.admission.growth.ask_whole(members):
-        each.admission.bound.take(each.line.rows[rows[0]].category, each.line.asked(rows[0]))
+    if not whole:
+        return
+    side, asked = each.line.rows[rows[0]].category, each.line.asked(rows[0])
+    if each.admission.bound.may_ask(side, asked) and each.admission.growth.ask_whole(members):
+        each.admission.bound.ask(side, asked)
         each.releases += [_towards(app, group, uid) for group, _ in members for uid in group.held]
 
 

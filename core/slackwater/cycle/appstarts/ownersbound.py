@@ -1,16 +1,19 @@
 """What bounds of delta that the owner of a pool wrote leave to either side in one round (004), kind by kind.
 
-    most_k = max(share · (held_k + free_k), slot_k)   share: delta.maximum for small apps, 1 − delta.minimum for large;
-                                                      held: of the nodes that there are, so not by growth pods
+    most_k = max(share · (held_k + free_k), slot_k)   share: delta.maximum for small apps, 1 − delta.minimum for large
     a pod may go  ⇔  asked_k ≤ most_k − taken_k  in every kind that it asks for
 
 So of every kind there stays free what the other side's share still lacks, and no more: where one kind is scarce, nobody
 is kept from another one that is not. Kinds that a slot has none of are not pooled.
+
+All of these are of the nodes that there are: a growth pod, which waits for a machine, neither widens nor narrows what
+may go there. It counts as taken where more machines are asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from slackwater.cycle.appsize import AppSize
@@ -48,11 +51,11 @@ class OwnersBound:
         self._slot = pool.slot if pool else NOTHING
         bounded = apps if self._shares else ()
         groups = {side: [g for a in bounded if sizes[a.id].category is side for g in a.groups] for side in Category}
-        self._taken = {side: taken(groups[side]) for side in Category}
-        # Growth pods hold nothing of the nodes that there are, but for those whose room is no longer free.
-        away = total(_growing(group, with_room) for side in Category for group in groups[side])
-        self._whole = total((free.at_least(NOTHING), *self._taken.values())) - away
-        self._idle = {side for side in self._shares if not any(g.charged for g in groups[side] if not g.driver)}
+        self._coming = {side: total(_growing(group, with_room) for group in groups[side]) for side in Category}
+        here = {side: [_here(group, with_room) for group in groups[side]] for side in Category}
+        self._taken = {side: taken(here[side]) for side in Category}
+        self._whole = total((free.at_least(NOTHING), *self._taken.values()))
+        self._idle = {side for side in self._shares if not any(g.charged for g in here[side] if not g.driver)}
         self._first: dict[Category, Resources] = {}  # what a side may run of which no task runs
         self._promised: dict[Category, Resources] = {}  # what apps that were let in will take first
 
@@ -99,8 +102,32 @@ class OwnersBound:
             self._idle.discard(side)
             self._first.pop(side, None)
 
+    def may_ask(self, side: Category, asked: Resources) -> bool:
+        """Whether machines for so much may be asked for, beside those that were asked for before.
+
+        A side of which no task runs, nor waits for a machine, may always ask for one pod or gang.
+        """
+        if side not in self._shares or (side in self._idle and not self._coming[side]):
+            return True
+        return self._shortage(side, asked, self._taken[side] + self._coming[side]) is None
+
+    def ask(self, side: Category, asked: Resources) -> None:
+        """Machines for so much are asked for."""
+        self._coming[side] = self._coming[side] + asked
+
 
 def _growing(group: PodGroup, with_room: Collection[str]) -> Resources:
     """What pods of a group ask for that wait for nodes which do not exist yet."""
-    waiting = sum(uid not in with_room for uid in group.growing)
+    waiting = _away(group, with_room)
     return group.request * waiting if waiting else NOTHING
+
+
+def _here(group: PodGroup, with_room: Collection[str]) -> PodGroup:
+    """The group without them."""
+    waiting = _away(group, with_room)
+    return replace(group, released=group.released - waiting) if waiting else group
+
+
+def _away(group: PodGroup, with_room: Collection[str]) -> int:
+    """How many they are; one whose room is no longer free has found its node."""
+    return sum(uid not in with_room for uid in group.growing)

@@ -129,6 +129,34 @@ def test_growth_pods_give_nobody_more_of_the_nodes_that_are_there(asking: int) -
     assert len(released(outcome)) == 2
 
 
+@pytest.mark.parametrize("asking", [0, 1, 3], ids="{} of them".format)
+def test_growth_pods_keep_no_pod_of_their_own_side_from_the_nodes_that_are_there(asking: int) -> None:
+    """Large apps may hold 10 of 20 cores and hold none: three more that wait for machines of 11 cores hold none."""
+    coming = tuple(f"large/growing/{number}" for number in range(asking))
+    groups = (group("large", held=20), group("large", size=11.0, stage="wide", released=asking, growing=coming))
+    large = App("large", "team", 0.0, groups, started=True, category=Category.LARGE)
+    on = queue(20, free=20, maximum=cpu(64), pool="default", growth=4)
+    table = node_table([[10.0]] * 2, total=[[10.0]] * 2, kinds=("cpu",))
+    at = snapshot(large, on=on, pools=(pool(20, 0.5, low=0.5),), nodes=table)
+    outcome = decide(at)
+    assert [release.growth for release in outcome.releases] == [False] * 10
+    assert {hold.claim for hold in holds(at, outcome)} == {Claim.OWNER}
+
+
+@pytest.mark.parametrize("gang", [False, True], ids=["pods", "gang"])
+@pytest.mark.parametrize("coming", [0, 1], ids=["nothing was asked for", "a machine is on its way"])
+def test_where_there_is_no_node_yet_a_side_asks_for_one_pod_or_gang(gang: bool, coming: int) -> None:
+    """It is larger than a slot, which is all that a share of nothing leaves it: it would never run."""
+    first = group("first", size=4.0, released=coming, growing=tuple(f"first/{number}" for number in range(coming)))
+    asked = App("first", "team", 0.0, (first,), started=True, category=Category.LARGE)
+    late = replace(task_app("late", 1, held=2, size=4.0, category=Category.LARGE), gang=gang)
+    on = queue(0, maximum=cpu(64), pool="default", growth=4)
+    table = node_table([[0.0]], total=[[0.0]], kinds=("cpu",))
+    outcome = decide(snapshot(asked, late, on=on, pools=(pool(1, 0.5, low=0.1),), nodes=table))
+    assert len(outcome.releases) == (0 if coming else 2 if gang else 1)
+    assert all(release.growth for release in outcome.releases)
+
+
 def test_a_growth_pod_that_has_found_its_node_counts_there() -> None:
     """Its room is no longer free, and its side holds it: nothing else changes for the other one."""
     for growing in ((), ("small/growing/0",)):
