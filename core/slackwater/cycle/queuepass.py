@@ -149,8 +149,7 @@ def release_all(lanes: Sequence[Lane], window: ReleaseWindow) -> None:
     _assemble(lanes, window)
     _overtake(lanes, window)
     _pass(lanes, window)
-    _keep_first_tasks(lanes, window)
-    _beyond(lanes, window, None)
+    _beyond(lanes, window, None, _keep_first_tasks(lanes, window))
 
 
 def _overtake(lanes: Sequence[Lane], window: ReleaseWindow) -> None:
@@ -177,16 +176,16 @@ def _overtaking(each: Lane) -> set[int]:
     return {priority for priority, side in waiting if side in lowest and priority > lowest[side]}
 
 
-def _beyond(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None) -> None:
-    """The second and the third pass, for pods of this priority at the least."""
-    _by_priority(lanes, window, least)
+def _beyond(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None, below: float = math.inf) -> None:
+    """The second and the third pass, for pods of this priority at the least; those from `below` on had their turn."""
+    _by_priority(lanes, window, -math.inf if least is None else least, below)
     _lend(lanes, window, least)
 
 
-def _by_priority(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None) -> None:
+def _by_priority(lanes: Sequence[Lane], window: ReleaseWindow, least: float, below: float) -> None:
     """Priority by priority: what pools lend to started apps, then waiting apps into room that is left."""
     waiting = {app.priority for each in lanes for app in _passed_over(each)}
-    for priority in sorted((found for found in waiting if least is None or found >= least), reverse=True):
+    for priority in sorted((found for found in waiting if least <= found < below), reverse=True):
         _lend(lanes, window, priority)
         for each in lanes:
             _backfill(each, window, priority)
@@ -208,25 +207,32 @@ def _assemble(lanes: Sequence[Lane], window: ReleaseWindow) -> None:
                 break
 
 
-def _keep_first_tasks(lanes: Sequence[Lane], window: ReleaseWindow) -> None:
-    """Leave drivers that have just started room for a task, once pods of higher priority took what is left for them."""
+def _keep_first_tasks(lanes: Sequence[Lane], window: ReleaseWindow) -> float:
+    """Leave drivers that have just started room for a task, once pods of higher priority took what is left for them.
+
+    Returns the priority from which on all have had their turn. A round only takes room, as `_assemble` says: what could
+    not go before one task cannot go before the next either.
+    """
     coming = [(each, each.admission.awaits(each.snapshot, _gone(each))) for each in lanes if each.pool is not None]
+    below = math.inf
     for priority in sorted({app.priority for _, tasks in coming for app, _ in tasks}, reverse=True):
-        if _may_go(lanes, priority + 1):
-            _beyond(lanes, window, priority + 1)
+        if _may_go(lanes, priority + 1, below):
+            _beyond(lanes, window, priority + 1, below)
+        below = priority + 1
         for each, tasks in coming:
             if mine := [(app, task) for app, task in tasks if app.priority == priority]:
                 each.admission.keep(mine)
+    return below
 
 
 def _gone(each: Lane) -> set[str]:
     return {release.app for release in each.releases}
 
 
-def _may_go(lanes: Sequence[Lane], least: int) -> bool:
-    """Whether pods of this priority or above lack nothing but room."""
+def _may_go(lanes: Sequence[Lane], least: int, below: float = math.inf) -> bool:
+    """Whether pods of this priority or above, but below that one, lack nothing but room."""
     apps = ((each.admission, app) for each in lanes for app in each.admission.apps)
-    return any(app.priority >= least and any(candidates(app, admission)) for admission, app in apps)
+    return any(least <= app.priority < below and any(candidates(app, admission)) for admission, app in apps)
 
 
 def _urgent(lanes: Sequence[Lane], window: ReleaseWindow, least: int) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.audit.claims import Claim, holds
 from slackwater.cycle.cycle import decide
+from slackwater.cycle.queuepass import _backfill
 from slackwater.cycle.snapshot import App, Snapshot
 from slackwater.roles import Role
 from support.builders.nodes import node_table
@@ -111,6 +113,14 @@ class TestFirstTask:
         look = seen(led(), replace(urgent, groups=(replace(urgent.groups[0], held=("urgent/task/0",)),)), free=2)
         assert released(decide(look)) == ["urgent/task/0"]
         assert {hold.claimant for hold in holds(look, decide(look))} == {"small"}
+
+    def test_priorities_of_drivers_that_have_just_started_make_no_round_longer(self) -> None:
+        """Whoever waits has one turn, whatever the number of tasks for which room is kept in between."""
+        wait = [task_app(f"wait{number}", 1, priority=number, held=9, demand=90.0) for number in range(10)]
+        start = [replace(led(), id=f"start{number}", priority=number) for number in range(0, 10, 2)]
+        with patch("slackwater.cycle.queuepass._backfill", side_effect=_backfill) as turns:
+            decide(seen(*start, *wait))
+        assert [call.args[2] for call in turns.call_args_list] == list(range(9, -1, -1))
 
     def test_nothing_is_kept_for_who_may_not_start(self) -> None:
         """Its tasks would be held, so the room would be for nobody."""
