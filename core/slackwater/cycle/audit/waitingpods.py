@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +17,11 @@ from slackwater.cycle.podline.readiness import readiness
 from slackwater.cycle.queuepass import by_group
 from slackwater.cycle.snapshot import PodGroup, Queue, Snapshot
 from slackwater.nodetable import NodeTable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Mask = NDArray[np.bool_]
 
 
 def waiting(snapshot: Snapshot, decided: Round) -> list[WaitingPods]:
@@ -53,10 +60,16 @@ def left(snapshot: Snapshot, decided: Round) -> NodeTable | None:
 def occupy(rooms: NodeRooms, snapshot: Snapshot, decided: Round) -> None:
     """Give what the round released its room; growth pods wait for nodes that do not exist yet."""
     queues = {queue.name: queue for queue in snapshot.queues}
+    rows = {name: row for row, name in enumerate(rooms.names)}
     for release in sorted(decided.releases, key=lambda each: not each.node):  # first those whose nodes are known
         if not release.growth:
             shape = rooms.shapes(queues[release.queue], [release.group])[0]
-            if release.avoid:
-                rooms.take(shape, np.isin(rooms.names, release.avoid))
-            else:
+            if not release.avoid or rooms.take(shape, _barred(release.avoid, rows)) < 0:
                 rooms.take_on(shape, release.node)
+
+
+def _barred(names: Iterable[str], rows: Mapping[str, int]) -> Mask:
+    """The nodes of these names, as rows."""
+    found = np.zeros(len(rows), np.bool_)
+    found[[rows[name] for name in names]] = True
+    return found

@@ -7,6 +7,7 @@ import pytest
 
 from slackwater.cycle.audit.waitingpods import left, waiting
 from slackwater.cycle.cycle import decide
+from slackwater.cycle.queuepass import Release
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.nodetable import NodeTable
 from slackwater.resources import Resources
@@ -98,3 +99,17 @@ def test_what_has_no_node_yet_takes_no_room_of_a_gang() -> None:
     after = left(seen, decided)
     assert after is not None
     assert after.room.tolist() == [[1.0], [0.0]]
+
+
+def test_a_driver_has_its_room_even_if_that_is_only_left_where_it_should_not_go() -> None:
+    """The round gave the nodes in another order: the pod before it has the room on the node that was the driver's."""
+    pods = [
+        PodGroup(name, role, Resources(cpu=2), held=(name,)) for name, role in (("t", Role.TASK), ("d", Role.DRIVER))
+    ]
+    one = App("app", "team", 0.0, tuple(pods), queue="q", started=True)
+    on = Queue("q", Resources(cpu=7), free=Resources(cpu=7), total=Resources(cpu=7))
+    seen = Snapshot(0.0, (on,), (one,), nodes=node_table([[4.0], [3.0]], kinds=("cpu",)))
+    task, driver = (Release(group.key, "app", group, queue="q") for group in pods)
+    after = left(seen, replace(decide(seen), releases=(task, driver._replace(avoid=("node-0",)))))
+    assert after is not None
+    assert after.room.tolist() == [[2.0], [1.0]]
