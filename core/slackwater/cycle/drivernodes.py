@@ -135,9 +135,9 @@ class DriverNodes:
 
     @cached_property
     def _needs(self) -> dict[TaskNeed, str]:
-        """Of all apps that have started, each with an app that has it."""
+        """Of all apps that have started, each with the first app that has it."""
         found: dict[TaskNeed, str] = {}
-        for app in self._snapshot.apps:
+        for app in sorted(self._snapshot.apps, key=lambda app: (app.submitted, app.id)):
             queue = self._queues.get(app.queue)
             if app.started and queue is not None and helped_by_room(app, queue, self._snapshot):
                 for need in self._claims(app):

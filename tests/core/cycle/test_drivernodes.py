@@ -130,6 +130,14 @@ class TestTasksOfOthers:
         assert decided.verdicts["late"].sentence.startswith("its driver would take a node of queue default that tasks")
         assert {each.app: each.claim for each in holds(world, decided)}["late"] is Claim.RESERVE
 
+    def test_of_several_apps_that_need_the_node_the_first_is_named(self) -> None:
+        """In whatever order apps are listed: the sentence is written on a pod, and must not change from day to day."""
+        needs = [replace(task_app(name, held=3, size=2.0), started=True) for name in ("first", "second")]
+        late = driver_app("late", 1)
+        for listed in ([*needs, late], [late, *reversed(needs)]):
+            decided = decide(on_nodes(*listed, total=[2.0], room=[1.0]))
+            assert decided.verdicts["late"].numbers["claimant"] == "first"
+
     def test_a_driver_goes_where_another_node_is_left(self) -> None:
         """Two such nodes: one is enough."""
         whole = replace(task_app("whole", held=3, size=2.0), started=True)
