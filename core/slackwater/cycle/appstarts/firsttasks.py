@@ -57,5 +57,7 @@ def _driver_started(app: App, snapshot: Snapshot, gone: Collection[str]) -> bool
 
 
 def _task_seen(app: App) -> bool:
-    tasks = (group for group in app.groups if not group.driver)
-    return any(group.held or group.blocked or group.charged or group.finished for group in tasks)
+    """Whether there is a task of the app, or was; while its driver waits, those that ended were of another one."""
+    anew = any(group.driver and group.held for group in app.groups)
+    tasks = [group for group in app.groups if not group.driver]
+    return any(group.held or group.blocked or group.charged or (group.finished and not anew) for group in tasks)

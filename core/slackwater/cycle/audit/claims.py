@@ -260,10 +260,11 @@ class _Holds:
     def _coming(self) -> list[tuple[App, int]]:
         """Apps of pooled queues whose first task is still to come, and its shape: the same for all that is held."""
         found: list[tuple[App, int]] = []
+        gone = {app.id for app in self.snapshot.apps if app.held_pods < self.before[app.id].held_pods}
         for queue in self.snapshot.queues:
             if self.snapshot.pool_of(queue) is not None:
-                theirs = (app for app in self.snapshot.apps if app.queue == queue.name)
-                coming = first_tasks(self.snapshot, queue, theirs, self.admission.facts)
+                theirs = (app for app in self.before.values() if app.queue == queue.name)
+                coming = first_tasks(self.snapshot, queue, theirs, self.admission.facts, gone)
                 shapes = self.rooms.shapes(queue, [task for _, task in coming])
                 found += zip((app for app, _ in coming), shapes, strict=True)
         return found

@@ -75,6 +75,14 @@ class TestFirstTask:
         ended = replace(app, groups=(*app.groups, group("small", finished=1)))
         assert released(decide(seen(ended))) == ["large/task/0"]
 
+    def test_tasks_that_ended_before_a_driver_starts_anew_say_nothing_of_it(self) -> None:
+        """They were of its last try: the other slot is left to its task all the same, and the audit says for whom."""
+        app = driver_app("small", demand=2.0)
+        again = replace(app, groups=(*app.groups, group("small", finished=1)))
+        look = seen(again, free=2)
+        assert released(decide(look)) == ["small/driver/0"]
+        assert [(hold.claim, hold.claimant) for hold in holds(look, decide(look))] == [(Claim.RESERVE, "small")]
+
     def test_a_task_of_unknown_size_keeps_nothing(self) -> None:
         """Nobody knows how much."""
         assert released(decide(seen(led(task_request=None)))) == ["large/task/0"]
