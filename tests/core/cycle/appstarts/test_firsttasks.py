@@ -128,7 +128,8 @@ class TestFirstTask:
         start = [replace(led(), id=f"start{number}", priority=number) for number in range(0, 10, 2)]
         with patch("slackwater.cycle.queuepass._backfill", side_effect=_backfill) as turns:
             decide(seen(*start, *wait))
-        assert [call.args[2] for call in turns.call_args_list] == list(range(9, -1, -1))
+        beyond = [call.args[2] for call in turns.call_args_list if not call.kwargs.get("bounded")]
+        assert beyond == list(range(9, -1, -1))
 
     def test_nothing_is_kept_for_who_may_not_start(self) -> None:
         """Its tasks would be held, so the room would be for nobody."""
