@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,7 @@ PACKAGES = {
     "lab": "slackwater_lab",
 }
 HOUSE = [ROOT / place / package for place, package in PACKAGES.items()]
+IMPORT = re.compile(r"^ *(?:from (slackwater[\w.]*) import (\([^)]*\)|.*)|import (slackwater[\w.]*))", re.MULTILINE)
 ROOMS = [folder for top in HOUSE for folder in (top, *top.rglob("*")) if (folder / "__init__.py").is_file()]
 
 
@@ -87,6 +90,21 @@ def test_a_class_name_means_one_thing_in_its_package(package: Path) -> None:
 def test_a_room_says_what_it_is_for(room: Path) -> None:
     """In the first line of its __init__.py."""
     assert ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8")))
+
+
+def test_no_module_imports_one_that_imports_it() -> None:
+    """Not even for types: each is typed by what it needs. A package's face is left out, it only hands names on."""
+    files = {path.relative_to(top.parent).with_suffix("").parts: path for top in HOUSE for path in top.rglob("*.py")}
+    modules = {name: set(imported(path, files)) for name, path in files.items() if name[-1] != "__init__"}
+    TopologicalSorter(modules).prepare()  # raises a CycleError that names the circle
+
+
+def imported(path: Path, modules: Collection[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    """The modules of ours that one imports, wherever it does so."""
+    for origin, names, plain in IMPORT.findall(path.read_text(encoding="utf-8")):
+        whole = tuple((origin or plain).split("."))
+        for name in re.findall(r"\w+", names) or [""]:
+            yield (*whole, name) if (*whole, name) in modules else whole
 
 
 def test_no_module_is_a_drawer_for_everything() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -10,8 +11,6 @@ from slackwater.nodetable import NodeTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from slackwater_simulator.worlds.yarn.interface import World
 
     Floats = NDArray[np.float64]
 
@@ -25,9 +24,28 @@ class Charges(NamedTuple):
     ceiling: tuple[float, ...] = ()  # how far tasks are shrunk, by kind; empty: not at all
 
 
-def by_free(world: World, total: Floats, free: Floats) -> Charges:
+class NamedNodes(Protocol):
+    """The nodes of a world, as far as books name them."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of resources."""
+        ...
+
+    @property
+    def places(self) -> Mapping[str, int]:
+        """Position of each node by name."""
+        ...
+
+    @property
+    def up(self) -> bytearray:
+        """Which nodes work."""
+        ...
+
+
+def by_free(nodes: NamedNodes, total: Floats, free: Floats) -> Charges:
     """The books of a policy that counts only what is free of each node."""
-    takes = np.array(world.up, np.bool_)
+    takes = np.array(nodes.up, np.bool_)
     left = np.where(takes[:, None], free, 0.0)
-    table = NodeTable(world.kinds, tuple(world.places), world.places, total, left, left, takes)
+    table = NodeTable(nodes.kinds, tuple(nodes.places), nodes.places, total, left, left, takes)
     return Charges(table, total - left)

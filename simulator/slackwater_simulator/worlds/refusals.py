@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -12,12 +13,9 @@ from slackwater.cycle.drivernodes import places_beside
 from slackwater.resources import Resources, holding, places
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from numpy.typing import NDArray
 
     from slackwater_simulator.workload.workload import Job
-    from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import App, Request
 
     Floats = NDArray[np.float64]
@@ -39,11 +37,33 @@ def summary(jobs: Sequence[Job], sentences: Mapping[int, str]) -> tuple[str, ...
     return (f"{first}; refused in all: {len(sentences)}" if len(sentences) > 1 else first,)
 
 
+class PolicyLimits(Protocol):
+    """How a policy places, as far as it decides what it could never place."""
+
+    @property
+    def kinds(self) -> Sequence[int]:
+        """Positions of the kinds whose room it checks."""
+        ...
+
+    @property
+    def reserves(self) -> bool:
+        """Whether it refuses a job whose tasks would find no node beside their driver."""
+        ...
+
+    def most(self) -> Sequence[Sequence[float]]:
+        """What it gives of each node if nothing else is there."""
+        ...
+
+    def whole(self, request: Request, /) -> bool:
+        """Whether the containers of the request are placed all at once or not at all."""
+        ...
+
+
 class Refusals:
     """Which jobs of a run were refused, and why."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, jobs: Sequence[Job], kinds: tuple[str, ...], policy: PolicyLimits) -> None:
+        self._jobs, self._kinds, self._policy = jobs, kinds, policy
         self._places: dict[Shape, int] = {}  # by shape: containers that the empty nodes hold
         self._beside: dict[tuple[Shape, Shape], Floats] = {}  # by driver and task: the same by the driver's node
         self._cramped: dict[tuple[Shape, Shape], bool] = {}  # likewise
@@ -75,7 +95,7 @@ class Refusals:
 
     def notes(self) -> tuple[str, ...]:
         """One sentence about all of them."""
-        return summary(self._world.workload.jobs, self.sentences)
+        return summary(self._jobs, self.sentences)
 
     def _too_large(self, app: App) -> str:
         """Why a container of the job is larger than every node, or those to be placed at once are too many."""
@@ -83,17 +103,17 @@ class Refusals:
             found = self._held(request.shape)
             if request.total and not found:
                 return too_large(self._named(request))
-            if request.total > found and self._world.scheduler.whole(request):
+            if request.total > found and self._policy.whole(request):
                 return self._at_once(request, found)
         return ""
 
     def _apart(self, app: App) -> str:
         """Why there is no node for the job's driver beside which each of its stages could run."""
-        scheduler, driver = self._world.scheduler, app.master
+        driver = app.master
         homes = np.ones(len(self._capacity), np.bool_)
         for request in app.requests if driver is not None else ():
-            whole = scheduler.whole(request)
-            if driver is None or not request.total or not (whole or scheduler.reserves):
+            whole = self._policy.whole(request)
+            if driver is None or not request.total or not (whole or self._policy.reserves):
                 continue
             found = self._held_beside(driver.shape, request.shape)
             homes &= found >= (request.total if whole else 1)
@@ -108,7 +128,7 @@ class Refusals:
         return f"it asks for {request.total} containers at once, each of {size}; the empty nodes hold {found}"
 
     def _named(self, request: Request) -> Resources:
-        return Resources.from_vector(self._world.kinds, request.shape)
+        return Resources.from_vector(self._kinds, request.shape)
 
     def _held(self, shape: Shape) -> int:
         found = self._places.get(shape)
@@ -128,8 +148,8 @@ class Refusals:
     @cached_property
     def _capacity(self) -> Floats:
         """What the policy gives of each node, were it empty, of the kinds that it counts."""
-        capacity = np.array(self._world.scheduler.most(), np.float64).reshape(-1, len(self._world.kinds))
-        return capacity[:, list(self._world.scheduler.kinds)]
+        capacity = np.array(self._policy.most(), np.float64).reshape(-1, len(self._kinds))
+        return capacity[:, list(self._policy.kinds)]
 
     def _counted(self, shape: Shape) -> list[float]:
-        return [shape[kind] for kind in self._world.scheduler.kinds]
+        return [shape[kind] for kind in self._policy.kinds]

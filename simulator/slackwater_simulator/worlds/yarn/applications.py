@@ -34,7 +34,7 @@ class Masters:
         self.apps: dict[int, App] = {}  # not yet over, by row of the outcome
         self.over = 0
         self.progress = progress
-        self.refusals = Refusals(world)
+        self.refusals = Refusals(self.jobs, world.kinds, world.scheduler)
         self.step = max(1, len(self.jobs) // 100)  # jobs between two reports of progress
 
     # ---- submission -----------------------------------------------------------------------------------------------

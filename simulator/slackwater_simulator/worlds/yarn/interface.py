@@ -7,8 +7,10 @@ world, so that no module imports the world that imports it.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
+
+from slackwater_simulator.worlds.refusals import PolicyLimits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,22 +30,12 @@ if TYPE_CHECKING:
 Amounts = tuple[float, ...]
 
 
-class Told(Protocol):
+class Told(PolicyLimits, Protocol):
     """What the world's parts tell a policy, and what they ask of it."""
-
-    @property
-    def kinds(self) -> Sequence[int]:
-        """Positions of the kinds whose room it checks."""
-        ...
 
     @property
     def learns(self) -> bool:
         """Whether samples alone may make it place something."""
-        ...
-
-    @property
-    def reserves(self) -> bool:
-        """Whether it refuses a job whose tasks would find no node beside their driver."""
         ...
 
     def submitted(self, app: App, /) -> None:
@@ -60,14 +52,6 @@ class Told(Protocol):
 
     def sampled(self, cores: NDArray[np.float64], stored: NDArray[np.float64], /) -> None:
         """Use of all nodes was looked at."""
-        ...
-
-    def most(self) -> Sequence[Sequence[float]]:
-        """What it gives of each node if nothing else is there."""
-        ...
-
-    def whole(self, request: Request, /) -> bool:
-        """Whether the containers of the request are placed all at once or not at all."""
         ...
 
     def refused(self) -> Mapping[int, str]:
