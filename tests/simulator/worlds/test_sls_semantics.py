@@ -12,7 +12,7 @@ from slackwater_simulator.results.status import DONE
 from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import uniform
 from slackwater_simulator.workload.workload import GIBI, Workload
-from slackwater_simulator.worlds.yarn.profiles import SLS, SLS_POLICY
+from support.builders.hadoop import SLS, SLS_POLICY
 from support.builders.jobs import maps, workload
 
 

@@ -34,11 +34,6 @@ def readiness(app: App, queue: Queue) -> list[Readiness]:
     ]
 
 
-def not_ready(app: App, group: PodGroup, queue: Queue) -> WaitReason | None:
-    """Why no held pod of the group may go, even if there were room for it; None: some may."""
-    return _of(app, group, _closed(app, queue) or _waits_for(app, group, _tasks_wait_for(app))).reason
-
-
 def lacking_room(app: App, queue: Queue) -> list[PodGroup]:
     """The groups that lack nothing but room: those that may go now, and those for which placement found no node."""
     told = zip(app.groups, readiness(app, queue), strict=True)
