@@ -86,7 +86,7 @@ def test_the_risk_is_kept() -> None:
 def test_of_cpu_what_is_used_now_is_promised_and_of_memory_nine_tenths() -> None:
     """All pods rise at once to 0.9 of what they ask for: 10.8 cores and 43.2 GiB, and the system's 0.2 and 1."""
     cluster = settled(0.05)
-    cluster.measure({uid: (0.9, 3.6) for uid in cluster.shown if uid in cluster.ledger})
+    cluster.measure(dict.fromkeys(cluster.pods, (0.9, 3.6)))
     lines = cluster.ledger.explain("n0", cluster.now)
     cpu, memory = lines["cpu"].promise, lines["memory"].promise
     assert cpu is not None

@@ -36,27 +36,26 @@ class WatchedCluster:
         until = self.now + seconds
         while self.now < until:
             self._replace(level)
+            shakes = self._rng.uniform(0.7, 1.3, len(self._live)).tolist()
             uses: dict[str, Amounts] = {
-                uid: (share * float(self._rng.uniform(0.7, 1.3)), 4 * share)
-                for uid, (_, _, share) in self._live.items()
+                uid: (share * shake, 4 * share)
+                for (uid, (_, _, share)), shake in zip(self._live.items(), shakes, strict=True)
             }
             self.measure(uses)
             self.now += HEARTBEAT
 
     def measure(self, uses: dict[str, Amounts]) -> None:
         """One round of samples: the system of every node uses 0.2 cores and 1 GiB beside its pods."""
-        used = {node.name: np.array([0.2, 1.0]) for node in self.ledger.nodes}
+        used = {node.name: (0.2, 1.0) for node in self.ledger.nodes}
         for uid, (_, node, _) in self._live.items():
-            used[node] += uses[uid]
+            used[node] = _added(used[node], uses[uid])
         uses = {uid: amounts for uid, amounts in uses.items() if self._live[uid][1] not in self.silent}
         for uid, amounts in uses.items():
             self.shown.setdefault(uid, []).append(amounts)
         for uid, (node, amounts) in self._always.items():
-            used[node] += amounts
+            used[node] = _added(used[node], amounts)
             uses[uid] = amounts
-        samples = {
-            name: Sample(self.now, tuple(amounts.tolist())) for name, amounts in used.items() if name not in self.silent
-        }
+        samples = {name: Sample(self.now, amounts) for name, amounts in used.items() if name not in self.silent}
         measure(self.ledger, self.now, samples, uses)
 
     def strangers(self, count: dict[str, int], asked: Amounts, use: Amounts) -> None:
@@ -69,8 +68,13 @@ class WatchedCluster:
                     PodClaim(uid, node, asked, asked, app=uid, state=ClaimState.RUNNING, started=0.0, managed=False)
                 )
 
-    def pods_on(self, node: str) -> list[str]:
+    @property
+    def pods(self) -> list[str]:
         """Those that are there now."""
+        return list(self._live)
+
+    def pods_on(self, node: str) -> list[str]:
+        """Those of one node."""
         return [uid for uid, (_, home, _) in self._live.items() if home == node]
 
     def _replace(self, level: float) -> None:
@@ -95,15 +99,20 @@ class WatchedCluster:
         )
 
 
+def _added(one: tuple[float, float], other: Amounts) -> tuple[float, float]:
+    return one[0] + other[0], one[1] + other[1]
+
+
 @cache
 def _settled(risk: float | None) -> WatchedCluster:
     cluster = WatchedCluster(risk)
     cluster.play(GROWN)
+    cluster.shown.clear()  # most of what would be copied, and nobody asks for it
     return cluster
 
 
 def settled(risk: float | None) -> WatchedCluster:
-    """One in which enough promises were compared; it is played once, and copied for each test."""
+    """One in which enough promises were compared; it is played once, and copied for each test without its past."""
     return deepcopy(_settled(risk))
 
 
