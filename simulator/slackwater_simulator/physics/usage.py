@@ -35,8 +35,10 @@ STANDSTILL = 600.0
 # Points kept of a series; beyond this every second one is dropped.
 MOST_POINTS = 4096
 
-# Bytes by row; cores wanted and bytes by node; cores really given and bytes in all.
-Seen = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float, float]
+# Cores wanted and bytes by row.
+Uses = tuple[NDArray[np.float64], NDArray[np.float64]]
+# Cores wanted and bytes by node; cores really given and bytes in all.
+Seen = tuple[NDArray[np.float64], NDArray[np.float64], float, float]
 Curve = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]
 FLAT: Curve = ((0.0, 1.0), (1.0, 1.0), (1.0, 1.0))
 
@@ -87,7 +89,7 @@ class UsageModel:
         self.last = 0.0
         self.points: list[tuple[float, float, float]] = []
         self.stride, self.skipped = 1, 0
-        self._seen: Seen | None = None  # at the last look; None when rows came or went since
+        self._seen: tuple[Uses, Seen] | None = None  # at the last look; None when rows came or went since
         self.moved = False  # rows came or went since the last look …
         self.gone = np.zeros((2, len(world.capacity)))  # … core-seconds and byte-seconds of those that went, by node
         self.left = 0.0  # when the last of them went
@@ -222,13 +224,14 @@ class UsageModel:
         elapsed, self.last = now - self.last, now
         if self.rng is not None:
             self._shake(self.rng)
-        memory, cores, stored = self._see()[:3]
-        mean = self._mean(now, elapsed)
-        self.world.looked(elapsed, *mean[1:3])
+        uses, seen = self._see()
+        memory, cores, stored = uses[MEMORY], *seen[:2]
+        mean = self._mean(now, elapsed, uses) if self.moved and elapsed > 0 else seen
+        self.world.looked(elapsed, *mean[:2])
         self._advance(elapsed, cores)
         if self.late:
             self._finish(now)
-        self._note(now, elapsed, *mean[3:])
+        self._note(now, elapsed, *mean[2:])
         self._break(memory, stored)
         self.before[: self.count] = self.now()[MEMORY] if self.count != len(memory) else memory
         self.world.scheduler.sampled(cores, stored)
@@ -248,31 +251,32 @@ class UsageModel:
         self._begin()
         return True
 
-    def _see(self) -> Seen:
+    def _see(self) -> tuple[Uses, Seen]:
         """What rows and nodes use. While use is flat and nobody came or went, it is what it was."""
         if self._seen is None or self.bent or self.rng is not None:
-            cpu, memory = self.now()
+            uses = self.now()
             node, nodes = self.node[: self.count], len(self.world.order)
-            cores = np.bincount(node, weights=cpu, minlength=nodes).astype(np.float64, copy=False)
-            stored = np.bincount(node, weights=memory, minlength=nodes).astype(np.float64, copy=False)
-            self._seen = memory, cores, stored, float(np.minimum(cores, self.cores).sum()), float(stored.sum())
+            cores, stored = (
+                np.bincount(node, weights=use, minlength=nodes).astype(np.float64, copy=False) for use in uses
+            )
+            self._seen = uses, (cores, stored, *self._sums(cores, stored))
         return self._seen
 
-    def _mean(self, now: float, elapsed: float) -> Seen:
-        """What nodes used since the last look, by the second: tasks may have come and gone in between."""
-        if not self.moved or elapsed <= 0:
-            return self._see()
-        cpu, memory = self.now()
+    def _mean(self, now: float, elapsed: float, uses: Uses) -> Seen:
+        """What nodes used since the last look, by the second: tasks came or went in between."""
         share = np.minimum(now - self.since[: self.count], elapsed) / elapsed
         node, nodes = self.node[: self.count], len(self.world.order)
         cores, stored = (
             np.bincount(node, weights=use * share, minlength=nodes) + gone / elapsed
-            for use, gone in zip((cpu, memory), self.gone, strict=True)
+            for use, gone in zip(uses, self.gone, strict=True)
         )
         self.gone[:], self.moved = 0.0, False
         if not self.count:  # nodes gave what they have until the last one went, and nothing since
             cores = np.minimum(cores, self.cores * max(self.left - now + elapsed, 0.0) / elapsed)
-        return memory, cores, stored, float(np.minimum(cores, self.cores).sum()), float(stored.sum())
+        return cores, stored, *self._sums(cores, stored)
+
+    def _sums(self, cores: NDArray[np.float64], stored: NDArray[np.float64]) -> tuple[float, float]:
+        return float(np.minimum(cores, self.cores).sum()), float(stored.sum())
 
     def _shake(self, rng: np.random.Generator) -> None:
         """Draw everybody's factor on CPU until the next look: log-normal, of mean 1 (paper 000)."""
@@ -301,15 +305,17 @@ class UsageModel:
         self.idle = self.idle + 1 if quiet and not self.late else 0
         return self.idle * self.period > (STANDSTILL if self.world.scheduler.learns else 0.0)
 
-    def now(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def now(self) -> Uses:
         """What each row uses at this moment: cores and bytes."""
         count = self.count
         cpu, memory = self.cpu[:count].copy(), self.memory[:count].copy()
+        alone = len(self.curves) == 1
         for number, (at, cpu_shape, memory_shape) in self.bent:
-            mine = slice(None) if len(self.curves) == 1 else np.flatnonzero(self.curve[:count] == number)
+            mine = slice(None) if alone else (self.curve[:count] == number).nonzero()[0]
             moments = np.minimum(self.lived[:count][mine] / self.life[:count][mine], 1.0)
-            cpu[mine] *= np.interp(moments, at, cpu_shape)
-            memory[mine] *= np.interp(moments, at, memory_shape)
+            if moments.size:
+                cpu[mine] *= np.interp(moments, at, cpu_shape)
+                memory[mine] *= np.interp(moments, at, memory_shape)
         if self.rng is not None:
             cpu *= self.shake[:count]
         return cpu, memory
