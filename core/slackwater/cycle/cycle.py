@@ -5,7 +5,7 @@
     3. line up the held pods of started apps by preference (001) or level (003)   releasequeue
     4. release from the lines in turn, as far as nodes, pools and the window allow; then, of the room that nobody with
        a better claim can use, whatever fits (work conservation); then, where nodes may be added, pods towards those
-                                                                                  queuepass, nodegrowth
+                                                                                  queuepass, growthpods, nodegrowth
     5. say of everything that is still held why, for whom, and for how long       holdreasons
 
 The operator and the simulator run this very function; placement then names a node for each release.
@@ -24,8 +24,9 @@ from slackwater.cycle.appverdicts import Verdict
 from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.holdreasons import verdicts
 from slackwater.cycle.noderooms import NodeRooms
+from slackwater.cycle.podline.growthpods import grow
 from slackwater.cycle.podline.releasewindow import ReleaseWindow
-from slackwater.cycle.queuepass import Lane, Release, grow, lane, release_all
+from slackwater.cycle.queuepass import Lane, Release, lane, release_all
 from slackwater.cycle.snapshot import App, Queue, Snapshot
 from slackwater.pools.pools import Adjustment, Category
 

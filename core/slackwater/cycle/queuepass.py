@@ -73,6 +73,7 @@ class Lane:
     started: list[App]
     alpha: float
     releases: list[Release] = field(default_factory=list)
+    overtook: list[tuple[App, ReleaseQueue]] = field(default_factory=list)  # apps that did, and what waits of each
 
 
 def lane(
@@ -161,6 +162,7 @@ def _overtake(lanes: Sequence[Lane], window: ReleaseWindow) -> None:
         _pass(lanes, window, priority)
         for each in lanes:
             _backfill(each, window, priority, bounded=True)
+        _close(lanes)
 
 
 def _overtaking(each: Lane) -> set[int]:
@@ -184,10 +186,11 @@ def _beyond(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None, bel
 
 def _by_priority(lanes: Sequence[Lane], window: ReleaseWindow, least: float, below: float) -> None:
     """Priority by priority: what pools lend to started apps, then waiting apps into room that is left."""
-    waiting = {app.priority for each in lanes for app in _passed_over(each)}
+    waiting = {app.priority for each in lanes for app in (*_passed_over(each), *(app for app, _ in each.overtook))}
     for priority in sorted((found for found in waiting if least <= found < below), reverse=True):
         _lend(lanes, window, priority)
         for each in lanes:
+            _follow(each, window, priority)
             _backfill(each, window, priority)
 
 
@@ -241,9 +244,14 @@ def _urgent(lanes: Sequence[Lane], window: ReleaseWindow, least: int) -> None:
         return
     _pass(lanes, window, least)
     _beyond(lanes, window, least)
+    _close(lanes)
+
+
+def _close(lanes: Sequence[Lane]) -> None:
+    """Close the pools' borders to all but what this round has left of them, whoever took the rest."""
     for each in lanes:
         if (headroom := each.admission.headroom()) is not None:
-            each.line.lend({kind: max(0.0, left_of - each.admission.spent[kind]) for kind, left_of in headroom.items()})
+            each.line.lend(headroom)
 
 
 def _lend(lanes: Sequence[Lane], window: ReleaseWindow, least: int | None) -> None:
@@ -307,17 +315,33 @@ def _backfill(each: Lane, window: ReleaseWindow, priority: int, *, bounded: bool
             continue
         free = each.line.left()
         line = _line(each.snapshot, each.queue, each.rooms, each.admission, [app], bounded=bounded, free=free)
-        before = len(each.releases)
-        if app.gang:
-            _release_gang(each, line, app, window)
-        while _release_next(each, line, window):
-            pass
-        if len(each.releases) > before:
-            gone.update(by_group(each.releases[before:]))
+        if released := _release_line(each, line, app, window):
+            gone.update(by_group(released))
             reserve.cache_clear()
-            each.line.spend(free - line.left())
             each.admission.enter(app)
             each.started.append(app)
+            if bounded:
+                each.overtook.append((app, line))
+
+
+def _follow(each: Lane, window: ReleaseWindow, priority: int) -> None:
+    """Of apps that overtook others within the border, release what goes beyond it."""
+    for app, line in each.overtook:
+        if app.priority == priority:
+            line.spend(line.left() - each.line.left())
+            line.lend(None)
+            _release_line(each, line, app, window)
+
+
+def _release_line(each: Lane, line: ReleaseQueue, app: App, window: ReleaseWindow) -> list[Release]:
+    """Release what goes of one app, which has a line of its own; returns it."""
+    free, before = line.left(), len(each.releases)
+    if app.gang:
+        _release_gang(each, line, app, window)
+    while _release_next(each, line, window):
+        pass
+    each.line.spend(free - line.left())
+    return each.releases[before:]
 
 
 def _passed_over(each: Lane) -> list[App]:
@@ -330,50 +354,6 @@ def _has_places(app: App, window: ReleaseWindow) -> bool:
     """Whether the window is open to some held pods of an app, or may be to all of a gang."""
     held = (group for group in app.groups if group.held)
     return window.left > 0 and (app.gang or any(not window.closed_to(app, group) for group in held))
-
-
-def grow(each: Lane) -> None:
-    """Where nodes can still be added, pods without room are released as far as the maximum allows.
-
-    An autoscaler sees the need then. A gang asks as a whole or not at all.
-    """
-    growth, bound, line = each.admission.growth, each.admission.bound, each.line
-    if not growth.open:
-        return
-    drivers = [(app, group) for app in each.starts.grown for group in app.groups if group.driver]
-    for app, group in sorted(drivers, key=lambda one: one[1].in_vain):
-        each.releases += [_towards(app, group, uid) for uid in group.held if growth.ask(group)]
-    for row, candidate in sorted(enumerate(line.rows), key=lambda one: one[1].group.in_vain):
-        app, group = candidate.app, candidate.group
-        if app.gang or (line.fits(row) and line.seated(row)):
-            continue
-        for uid in group.held[line.taken(row) : candidate.pods]:
-            if not bound.may_ask(candidate.category, group.request) or not growth.ask(group):
-                break
-            bound.ask(candidate.category, group.request)
-            each.releases.append(_towards(app, group, uid))
-    for app in each.started:
-        if app.gang and app.held_pods:
-            _grow_gang(each, app)
-
-
-def _grow_gang(each: Lane, app: App) -> None:
-    rows = [row for row, candidate in enumerate(each.line.rows) if candidate.app.id == app.id]
-    members = [(each.line.rows[row].group, each.line.rows[row].shape) for row in rows]
-    whole = (
-        rows and sum(len(group.held) for group, _ in members) == app.held_pods and not any(map(each.line.taken, rows))
-    )
-    if not whole:
-        return
-    side, asked = each.line.rows[rows[0]].category, each.line.asked(rows[0])
-    if each.admission.bound.may_ask(side, asked) and each.admission.growth.ask_whole(members):
-        each.admission.bound.ask(side, asked)
-        each.releases += [_towards(app, group, uid) for group, _ in members for uid in group.held]
-
-
-def _towards(app: App, group: PodGroup, uid: str) -> Release:
-    """A release towards a node that does not exist yet."""
-    return Release(uid, app.id, group, submitted=app.submitted, growth=True, queue=app.queue, gang=app.gang)
 
 
 def _release_of(pick: Pick) -> Release:

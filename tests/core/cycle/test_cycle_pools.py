@@ -144,6 +144,30 @@ class TestPools:
         outcome = decide(snapshot(wide, low, late, on=queue(1000, free=1, pool="default"), pools=(pool(10.0),)))
         assert released(outcome) == [f"{goes}/task/0"]
 
+    @pytest.mark.parametrize(("apps", "pods"), [(1, 1), (2, 1), (4, 1), (1, 4)])
+    def test_apps_that_go_before_others_of_their_pool_take_nothing_of_the_other_one(self, apps: int, pods: int) -> None:
+        """Two slots of either side are free: two large tasks go within the border, whoever they belong to."""
+        wide = running_app("wide", 0, held=1, size=50, demand=51.0, priority=10, category=Category.LARGE)
+        low = running_app("low", 0, running=6, held=10, demand=40.0, category=Category.LARGE)
+        small = running_app("small", 1, running=7, held=10, demand=18.0, category=Category.SMALL)
+        late = [task_app(f"late{n}", 9, held=pods, priority=10, category=Category.LARGE) for n in range(apps)]
+        on, pools = queue(1000, free=4, pool="default"), (pool(20.0, 0.5),)
+        gone = released(decide(snapshot(wide, low, small, *late, on=on, pools=pools)))
+        assert [uid.split("/")[0] for uid in gone].count("small") == 2
+        assert [uid for uid in gone if uid.startswith("late")] == [
+            each.groups[0].held[number] for each in late for number in range(pods)
+        ][:2]
+
+    def test_what_waits_of_such_an_app_goes_beyond_the_border_before_pods_of_lower_priority(self) -> None:
+        """Of its four tasks three go within the border, and the last into the slot that small apps cannot use."""
+        wide = running_app("wide", 0, held=1, size=50, demand=51.0, priority=10, category=Category.LARGE)
+        low = running_app("low", 0, running=6, held=10, demand=40.0, category=Category.LARGE)
+        small = running_app("small", 1, running=7, held=1, demand=9.0, category=Category.SMALL)
+        late = task_app("late", 9, held=4, priority=10, category=Category.LARGE)
+        on, pools = queue(1000, free=6, pool="default"), (pool(20.0, 0.5),)
+        gone = released(decide(snapshot(wide, low, small, late, on=on, pools=pools)))
+        assert gone == [*late.groups[0].held[:3], "small/task/0", late.groups[0].held[3], "low/task/0"]
+
     def test_when_both_pools_are_short_neither_gets_more_than_half_against_the_other(self) -> None:
         """Decision 0003: max-min fair between the two."""
         small = [running_app(f"small{n}", n, held=9, demand=10.0, category=Category.SMALL) for n in range(3)]

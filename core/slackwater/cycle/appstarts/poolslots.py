@@ -79,12 +79,12 @@ class PoolSlots:
         return sum(amount for (side, of), amount in self._promised.items() if side is kind and of < priority)
 
     def headroom(self) -> dict[Category, float]:
-        """Slots each pool has left for pods of started apps.
+        """Slots each pool has left for pods of started apps, beside what this round has released.
 
         By pods, not by commitments: what a started app has not taken yet is its own to take.
         """
         pools = self.pools()
-        return {kind: max(0.0, pools.size(kind) - self._charged[kind]) for kind in Category}
+        return {kind: max(0.0, pools.size(kind) - self._charged[kind] - self.spent[kind]) for kind in Category}
 
     def free(self, pools: Pools) -> float:
         """Slots nobody holds or was promised. A promise beyond its own pool takes nothing from the other one."""
