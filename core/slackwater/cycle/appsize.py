@@ -125,7 +125,7 @@ def measure(app: App, scale: PoolScale | None) -> AppSize:
         held += size * waiting
         coming += size * (group.total - group.finished)
     # The tasks of a driver that has just started do not exist yet: its whole demand is still to come.
-    if app.has_driver and not _had_tasks(app):
+    if app.has_driver and not app.tasks:
         coming = app.demand or 0.0
     own = category(app, scale), driver_size(drivers), task_size(app, tasks)
     return AppSize(*own, each, charged, held, pods, coming if scale else 0.0)
@@ -191,7 +191,7 @@ def facts(app: App) -> AppFacts:
     waiting = tuple([group for group in drivers if group.held])
     home = next((group.constraints for group in (*waiting, *drivers)), "")
     reach = tuple(task_reach(app, drivers, tasks))
-    needs = tuple(task_needs(app, drivers, tasks, home))
+    needs = tuple(task_needs(app, tasks, home))
     return AppFacts(app, waiting or held, waiting[0] if waiting else None, home, reach, needs)
 
 
@@ -204,26 +204,20 @@ def task_reach(app: App, drivers: Sequence[PodGroup], tasks: Sequence[PodGroup])
     return (TaskReach(name, tuple(sizes[name])) for name in sorted(sizes))
 
 
-def task_needs(app: App, drivers: Sequence[PodGroup], tasks: Sequence[PodGroup], home: str) -> Iterable[TaskNeed]:
+def task_needs(app: App, tasks: Sequence[PodGroup], home: str) -> Iterable[TaskNeed]:
     """What of the app is still to run beside drivers: pods that wait, and those to come while somebody makes them."""
     led = _led(app)
     for group in tasks:
         if group.held or (led and group.total > group.charged + group.finished):
             together = max(1, len(group.held) + group.charged) if app.gang else 1
             yield TaskNeed(group.request, group.constraints, app.queue, together, group.waiting)
-    if app.task_request and led and (not _had_tasks(app) or _begins_anew(drivers, tasks)):
+    if app.task_request and led and (not app.tasks or (app.begins_anew and not _alive(tasks))):
         yield TaskNeed(app.task_request, home, app.queue, app.together)
 
 
-def _begins_anew(drivers: Iterable[PodGroup], tasks: Iterable[PodGroup]) -> bool:
-    """Whether a driver waits and the tasks there are have all ended: whatever it makes is still to come."""
-    ended = not any(group.held or group.charged or group.blocked for group in tasks)
-    return ended and any(group.held for group in drivers)
-
-
-def _had_tasks(app: App) -> bool:
-    """Whether there are tasks of the app, or were."""
-    return not all(group.driver for group in app.groups)
+def _alive(tasks: Iterable[PodGroup]) -> bool:
+    """Whether not all of these tasks have ended."""
+    return any(group.held or group.charged or group.blocked for group in tasks)
 
 
 def _led(app: App) -> bool:

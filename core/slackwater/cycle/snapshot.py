@@ -129,6 +129,21 @@ class App:
     behind: str = ""  # its driver was given up to end a stall: an app that it was given up for, and that still waits
 
     @property
+    def begins_anew(self) -> bool:
+        """Whether its driver waits, is on its way, or came to its node after all tasks, which an earlier one made."""
+        drivers = [group for group in self.groups if group.driver]
+        if any(group.running for group in drivers):
+            return self.served is not None and self.driver_bound is not None and self.served < self.driver_bound
+        return any(group.held or group.released for group in drivers)
+
+    @property
+    def tasks(self) -> list[PodGroup]:
+        """Its groups of tasks, without those that ended before a driver of it began anew."""
+        tasks = [group for group in self.groups if not group.driver]
+        ended = any(group.ended for group in tasks) and self.begins_anew
+        return [group for group in tasks if not group.ended] if ended else tasks
+
+    @property
     def held_pods(self) -> int:
         """Pods of all its groups that are held."""
         return sum([len(group.held) for group in self.groups])

@@ -71,6 +71,7 @@ def apps(draw: st.DrawFn, number: int) -> App:
         stage=draw(st.integers(1, 5)),
         paused=draw(st.sampled_from([False, False, False, True])),
         driver_bound=draw(st.sampled_from([None, -300.0, 90.0])) if started and has_driver else None,
+        served=draw(st.sampled_from([None, -400.0, 50.0, 95.0])) if started else None,
     )
 
 

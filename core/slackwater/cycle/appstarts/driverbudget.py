@@ -88,7 +88,7 @@ class DriverBudget:
 
         `gone` are the pods that this round has released, by app and group.
         """
-        tasks = [group for group in app.groups if not group.driver]
+        tasks = app.tasks
         if tasks:
             wants = any(len(group.held) > gone.get((app.id, group.key), 0) for group in tasks)
         else:

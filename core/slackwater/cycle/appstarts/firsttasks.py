@@ -57,7 +57,8 @@ def _driver_started(app: App, snapshot: Snapshot, gone: Collection[str]) -> bool
 
 
 def _task_seen(app: App) -> bool:
-    """Whether there is a task of the app, or was; while its driver waits, those that ended were of another one."""
-    anew = any(group.driver and group.held for group in app.groups)
-    tasks = [group for group in app.groups if not group.driver]
-    return any(group.held or group.blocked or group.charged or (group.finished and not anew) for group in tasks)
+    """Whether there is a task of the app, or was; of one that begins anew those that ended were of another driver."""
+    tasks = app.tasks
+    if any(group.held or group.blocked or group.charged for group in tasks):
+        return True
+    return any(group.finished for group in tasks) and not app.begins_anew

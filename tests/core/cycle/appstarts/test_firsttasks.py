@@ -83,6 +83,23 @@ class TestFirstTask:
         assert released(decide(look)) == ["small/driver/0"]
         assert [(hold.claim, hold.claimant) for hold in holds(look, decide(look))] == [(Claim.RESERVE, "small")]
 
+    @pytest.mark.parametrize(
+        ("begun", "kept"),
+        [
+            ({"bound": None, "released": 1}, True),
+            ({"bound": -5.0, "served": -50.0}, True),
+            ({"bound": -50.0, "served": -5.0}, False),
+            ({"bound": -50.0, "served": -50.0}, False),
+            ({"bound": -5.0}, False),
+        ],
+        ids=["on its way", "after all tasks", "before some", "with the last one", "nobody knows when they came"],
+    )
+    def test_room_is_left_until_a_driver_that_started_anew_asks(self, begun: dict[str, Any], kept: bool) -> None:
+        """On its way and on its node, too, as long as no task came to a node after it."""
+        app = led(**begun)
+        again = replace(app, groups=(*app.groups, group("small", finished=1)))
+        assert released(decide(seen(again))) == ([] if kept else ["large/task/0"])
+
     def test_a_task_of_unknown_size_keeps_nothing(self) -> None:
         """Nobody knows how much."""
         assert released(decide(seen(led(task_request=None)))) == ["large/task/0"]
