@@ -81,7 +81,9 @@ class Hold:
 
 
 def holds(snapshot: Snapshot, decided: Round) -> list[Hold]:
-    """Every group that is still held after the round, and why."""
+    """Every group that is still held after the round, and why; the same in whatever order apps are listed."""
+    every = sorted(snapshot.apps, key=lambda app: (app.submitted, app.id))
+    snapshot = replace(snapshot, apps=tuple(every), queues=tuple(sorted(snapshot.queues, key=lambda each: each.name)))
     rooms, empty = NodeRooms(snapshot), EmptyNodes(snapshot)
     # Growth pods under way take their room first, as in the round itself.
     growths = {q.name: NodeGrowth(q, [a for a in snapshot.apps if a.queue == q.name], rooms) for q in snapshot.queues}
