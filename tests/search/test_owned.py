@@ -77,6 +77,20 @@ def test_a_closed_queue_lets_apps_go_on_that_have_started(loop: asyncio.Abstract
         assert (begun["app"] < 1050.0, begun["late"] >= 1053.0) == (True, True)
 
 
+@pytest.mark.parametrize(("cores", "goes"), [(2.0, 1006.0), (8.0, 1053.0)], ids=["twice as large", "larger still"])
+def test_small_tasks_that_ended_do_not_speak_for_large_ones_of_a_closed_queue(
+    loop: asyncio.AbstractEventLoop, cores: float, goes: float
+) -> None:
+    """On both sides the next stage waits until the queue is open again, unless what ran is worth half of it."""
+    app = replace(TASKS, stages=(StagePlan(1, 1.0, 4.0, 5.0), StagePlan(1, cores, 4.0, 5.0)))
+    world = replace(WORLD, apps=(app,), troubles=(Trouble(3.0, "close", seconds=50.0, scope="default"),))
+    for side in (Stock(world), ours := Ours(world, loop)):
+        side.play()
+        started = max(pod.started for pod in side.cluster.pods.values())
+        assert goes - 1 <= started <= goes + 2
+    assert ours.checks.failures == []
+
+
 def test_a_gang_that_never_comes_whole_is_given_up_by_its_user(loop: asyncio.AbstractEventLoop) -> None:
     """Its driver runs meanwhile, its tasks are held, and whoever comes after it uses the room that they leave."""
     vain = replace(LED, gang=True, announces=True, upfront=True, withheld=1, cancelled=380.0)

@@ -271,6 +271,8 @@ class Checks:
     def _last_place(self, driver: PodRecord, node: str) -> bool:
         """A driver may not take the last node for its own tasks, or for tasks that wait of an app that has begun.
 
+        Nor any while its own gang has too few places beside it.
+
         Counted without the tasks that run, which end: by what drivers and daemons leave of each node.
         """
         if _role(driver) != names.DRIVER:
@@ -279,6 +281,8 @@ class Checks:
         beside = {**left, node: left[node] - driver.declared}
         life = self._life(driver)
         own = [_task(stage, driver) for stage in life.known]
+        if life.plan.gang and not all(self._at_once(stage, life, driver, beside) for stage in life.known):
+            return True
         tasks = (pod for pod in self._held() if _role(pod) == names.TASK)
         for task in (*own, *(pod for pod in tasks if not self._in_vain(self._life(pod)))):
             mine = task.uid == driver.uid
@@ -287,6 +291,14 @@ class Checks:
             ):
                 return True
         return False
+
+    def _at_once(self, stage: StagePlan, life: Life, driver: PodRecord, left: Mapping[str, Resources]) -> bool:
+        """Whether all tasks of a gang's stage that come find places at once in what is left."""
+        count = stage.tasks - life.plan.withheld * (life.short and stage is life.plan.stages[-1])
+        asked = [(kind, amount) for kind, amount in stage.size.items() if amount > 0]
+        nodes = self._nodes(_task(stage, driver)) if asked else ()
+        places = (min(left[name][kind] / amount for kind, amount in asked) for name in nodes)
+        return not asked or sum(max(0, int(each + SLACK)) for each in places) >= count
 
     def _left_to_tasks(self, name: str) -> Resources:
         nominated = (pod for pod in self.cluster.waiting.values() if self.cluster.destination(pod) == name)

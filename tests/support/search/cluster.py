@@ -13,6 +13,7 @@ from typing import Protocol
 
 import msgspec
 
+from slackwater.admission.standing import backed
 from slackwater.resources import CPU, MEMORY, Resources
 from slackwater_cluster import names
 from slackwater_cluster.apps.runs import series
@@ -95,7 +96,7 @@ class Cluster(World):
         self.stopped: dict[str, str] = {}  # queues that are paused ("true") or closed to new apps ("drain")
         self.stopped_at = -math.inf  # when an owner last paused something or let it go on
         self.unmanaged: set[str] = set()  # namespaces that are not managed for now
-        self.started: set[tuple[str, str]] = set()  # apps of which a pod came to a node
+        self.passed: dict[tuple[str, str], list[PodRecord]] = {}  # pods that came to a node, by app
         self._names: dict[tuple[str, str], str] = {}
         self.unstarted: dict[str, PodRecord] = {}
         self._version = 0
@@ -112,8 +113,14 @@ class Cluster(World):
         if not self.stopped or pod.namespace not in self.plan.namespaces:
             return False
         state = self.stopped.get(self.plan.queue(pod.namespace).name)
-        begun = (pod.namespace, pod.labels.get(names.APP, "")) in self.started
-        return state == "true" or (state == "drain" and not begun)
+        return state == "true" or (state == "drain" and not self._begun(_app(pod)))
+
+    def _begun(self, app: tuple[str, str]) -> bool:
+        """Whether an app has started: a driver of it came to a node, or tasks that speak for those that wait."""
+        passed = self.passed.get(app, [])
+        led = any(pod.annotations.get(names.ADMITTED_ROLE) == names.DRIVER for pod in passed)
+        waiting = (pod.declared for pod in self.waiting.values() if _app(pod) == app)
+        return led or (bool(passed) and backed(waiting, ((pod.declared, 1) for pod in passed)))
 
     # -- the API server -----------------------------------------------------------------------------------------------
 
@@ -268,7 +275,7 @@ class Cluster(World):
         """A scheduler binds a pod."""
         if pod.scheduler == STOCK or pod.namespace in self.unmanaged:
             self.visited_at[node] = self.now
-        self.started.add((pod.namespace, pod.labels.get(names.APP, "")))
+        self.passed.setdefault(_app(pod), []).append(pod)
         self.change(pod.uid, node=node, nominated="", scheduled=self.now, unscheduled="")
 
     def kubelets(self) -> None:
@@ -373,6 +380,10 @@ def constraints(app: AppPlan, queue: str = "") -> Constraints:
         selector=tuple(("group", group) for group in groups),
         tolerations=(Tolerated(TAINT, "Exists", "", ""),) if app.tolerates else (),
     )
+
+
+def _app(pod: PodRecord) -> tuple[str, str]:
+    return pod.namespace, pod.labels.get(names.APP, "")
 
 
 def _state(pod: PodRecord) -> tuple[object, ...]:
