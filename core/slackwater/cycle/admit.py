@@ -8,6 +8,7 @@ An app that could never run is refused, holds nothing and is before nobody. The 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -339,6 +340,19 @@ class AdmissionRound:
             return True
         task = reserve()
         return task is not None and self.budget.leaves_a_task(app, task)
+
+    def leaves(self, app: App, *, bounded: bool) -> bool:
+        """Whether its pool leaves anything to some held pod of an app: its owner's bounds and, `bounded`, its border.
+
+        No is certain, and told without a line of the app's pods: very many apps may wait for a pool that is full.
+        """
+        size, headroom = self.sizes[app.id], self.headroom() if bounded else None
+        left = math.inf if headroom is None else headroom[size.category] + TOLERANCE
+        return any(
+            slots <= left and (app.gang or self.bound.could_allow(size.category, group.request))
+            for group, slots in zip(app.groups, size.slots, strict=True)
+            if group.held
+        )
 
     def awaits(self, snapshot: Snapshot, gone: Collection[str]) -> list[tuple[App, PodGroup]]:
         """First tasks of drivers that have just started; `gone`: apps that this round released."""

@@ -313,6 +313,8 @@ def _backfill(each: Lane, window: ReleaseWindow, priority: int, *, bounded: bool
     for app in [app for app in _passed_over(each) if app.priority == priority]:
         if not _has_places(app, window) or not each.admission.may_backfill(app, reserve):
             continue
+        if not each.admission.leaves(app, bounded=bounded):
+            continue
         free = each.line.left()
         line = _line(each.snapshot, each.queue, each.rooms, each.admission, [app], bounded=bounded, free=free)
         if released := _release_line(each, line, app, window):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 
+from slackwater.cycle import queuepass
 from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.cycle import decide
 from slackwater.cycle.snapshot import App
@@ -167,6 +169,19 @@ class TestPools:
         on, pools = queue(1000, free=6, pool="default"), (pool(20.0, 0.5),)
         gone = released(decide(snapshot(wide, low, small, late, on=on, pools=pools)))
         assert gone == [*late.groups[0].held[:3], "small/task/0", late.groups[0].held[3], "low/task/0"]
+
+    @pytest.mark.parametrize("bounds", [{"low": 0.6}, {"low": 0.0}], ids=["its owner", "nobody"])
+    def test_no_line_is_made_of_apps_to_which_a_full_pool_leaves_nothing(self, bounds: dict[str, float]) -> None:
+        """Thousands may wait for it; whether its owner keeps the room or the border does, each is looked at once."""
+        low = running_app("low", 0, running=60, held=10, demand=90.0, category=Category.LARGE)
+        wide = running_app("wide", 0, held=1, size=50, demand=400.0, priority=99, category=Category.LARGE)
+        late = [task_app(f"late{n}", 9, held=2, priority=10, category=Category.LARGE) for n in range(20)]
+        small = running_app("small", 1, running=30, held=9, demand=40.0, category=Category.SMALL)
+        on, pools = queue(1000, free=4, pool="default"), (pool(97.0, 0.6, **bounds),)
+        with patch("slackwater.cycle.queuepass._line", side_effect=queuepass._line) as made:
+            gone = released(decide(snapshot(wide, low, small, *late, on=on, pools=pools)))
+        assert [uid.split("/")[0] for uid in gone].count("small") == 4
+        assert made.call_count == 1
 
     def test_when_both_pools_are_short_neither_gets_more_than_half_against_the_other(self) -> None:
         """Decision 0003: max-min fair between the two."""

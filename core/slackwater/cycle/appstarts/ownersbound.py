@@ -73,6 +73,10 @@ class OwnersBound:
             return None
         return self._shortage(side, asked, self._taken[side])
 
+    def could_allow(self, side: Category, asked: Resources) -> bool:
+        """Whether so much may go, or might as the first of a side of which no task runs."""
+        return side not in self._shares or side in self._idle or self._shortage(side, asked, self._taken[side]) is None
+
     def enter(self, side: Category, asked: Resources, could_go: Callable[[], bool]) -> BoundShortage | None:
         """Let in an app that takes so much first, beside others that were let in; else what there is too little of.
 
