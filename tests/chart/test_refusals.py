@@ -34,6 +34,7 @@ PART_OF = r"app\.kubernetes\.io/part-of"
         ("prometheus.auth.tokenKey=token", "name that Secret of the release's namespace in prometheus.auth.secret"),
         ("operator.healthPort=9090", "give each its own"),
         ("webhook.hostNetwork=true", "kubelet has port 10250 on every node"),
+        ("webhook.hostNetwork=true,webhook.port=443", "only root may listen on a port below 1024"),
         (f"watchdog.namespace={NAMESPACE}", "name another, or set watchdog.enabled to false"),
         (f"operator.podLabels.{PART_OF}=x", "operator.podLabels: app.kubernetes.io/part-of is a label"),
         (

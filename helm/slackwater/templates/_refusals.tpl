@@ -25,6 +25,9 @@
 {{- if and .Values.webhook.hostNetwork (eq (int .Values.webhook.port) 10250) }}
 {{- fail "webhook.hostNetwork: kubelet has port 10250 on every node, so give webhook.port one that is free on all of them, such as 10260" }}
 {{- end }}
+{{- if and .Values.webhook.hostNetwork (lt (int .Values.webhook.port) 1024) }}
+{{- fail "webhook.hostNetwork: on a node only root may listen on a port below 1024, and our programs are not: give webhook.port one that is free on all nodes, such as 10260" }}
+{{- end }}
 {{- if eq (int .Values.operator.healthPort) (int .Values.operator.metricsPort) }}
 {{- fail "operator.healthPort and operator.metricsPort are the same port: two servers listen there, so give each its own" }}
 {{- end }}
