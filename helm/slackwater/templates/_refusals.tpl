@@ -31,6 +31,15 @@
 {{- if eq (int .Values.operator.healthPort) (int .Values.operator.metricsPort) }}
 {{- fail "operator.healthPort and operator.metricsPort are the same port: two servers listen there, so give each its own" }}
 {{- end }}
+{{- $said := dict "monitor.settings.port" (.Values.monitor.settings | default dict) "extender.settings.server.port" (dig "server" dict (.Values.extender.settings | default dict)) }}
+{{- range $name, $settings := $said }}
+{{- $port := index $.Values (splitList "." $name | first) "port" }}
+{{- if and (kindIs "map" $settings) (hasKey $settings "port") }}
+{{- if ne (toString $settings.port) (toString $port) }}
+{{- fail (printf "%s: Service and probes go to %s.port, which is %v; set that one alone" $name (splitList "." $name | first) $port) }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- $lasting := list "kube-system" "kube-public" "default" }}{{/* the API server lets nobody delete these */}}
 {{- if and .Values.watchdog.enabled (eq .Values.watchdog.namespace .Release.Namespace) (not (has .Release.Namespace $lasting)) }}
 {{- fail "watchdog.namespace is the release's own namespace, with which the watchdog would be deleted: name another, or set watchdog.enabled to false" }}
