@@ -33,7 +33,10 @@ PART_OF = r"app\.kubernetes\.io/part-of"
         ("priorityClasses.batch.High_Prio.value=5", "High_Prio"),
         ("prometheus.auth.tokenKey=token", "name that Secret of the release's namespace in prometheus.auth.secret"),
         ("operator.healthPort=9090", "give each its own"),
+        ("extender.settings.server.port=9000", "Service and probes go to extender.port, which is 8480"),
+        ("monitor.settings.port=9000", "Service and probes go to monitor.port, which is 8580"),
         ("webhook.hostNetwork=true", "kubelet has port 10250 on every node"),
+        ("webhook.hostNetwork=true,webhook.port=443", "only root may listen on a port below 1024"),
         (f"watchdog.namespace={NAMESPACE}", "name another, or set watchdog.enabled to false"),
         (f"operator.podLabels.{PART_OF}=x", "operator.podLabels: app.kubernetes.io/part-of is a label"),
         (

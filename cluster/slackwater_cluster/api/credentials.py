@@ -1,6 +1,7 @@
 """How our programs prove who they are to a server they only read, and how they know it: token, password, authority.
 
-Secrets are read from their files each time they are needed, because mounted tokens are renewed, and are never logged.
+Secrets and authorities are read from their files when they are needed, because what is mounted is renewed; secrets are
+never logged.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from slackwater.errors import InvalidInput, Unavailable
+from slackwater_cluster.api.authority import RenewedContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class Credentials:
         if self.ca is None:
             return True
         try:
-            return ssl.create_default_context(cafile=str(self.ca))
+            return RenewedContext.of(self.ca)
         except (OSError, ssl.SSLError) as problem:
             raise InvalidInput("ca", f"{self.ca} cannot be used ({_words(problem)})", "give a PEM file") from problem
 

@@ -6,6 +6,7 @@ import os
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ from kubernetes.config.config_exception import ConfigException
 
 from slackwater.errors import Unavailable
 from slackwater.validation import fault
+from slackwater_cluster.api.authority import RenewedContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,12 @@ def _context(settings: client.Configuration) -> ssl.SSLContext:
 def _tls(settings: client.Configuration) -> ssl.SSLContext | bool:
     if not settings.host.startswith("https"):
         return False
+    if not settings.ssl_ca_cert:
+        return _judging(settings)
+    return RenewedContext.of(Path(settings.ssl_ca_cert), partial(_judging, settings))
+
+
+def _judging(settings: client.Configuration) -> ssl.SSLContext:
     context = _context(settings)
     if not settings.verify_ssl:
         context.check_hostname = False

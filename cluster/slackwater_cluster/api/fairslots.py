@@ -6,9 +6,10 @@
                               goes on: it is tried in a slot that nobody else wants
     not seen quick just now   no more than a FEW of a key begin until one of them was quick
 
-A key is slow while something of it is held for so long, and after that until something of it was quick. Where all are
-slow, as many go on at once as if none were. Beyond twice as many slow ones a slot is kept, so that all is bounded:
-therefore one slow key never has more than there are slots, and many that turn slow at once have a few each.
+A key is slow while something of it is held for so long, and after that until all of it was quick for PATIENCE: of a
+webhook whose replicas are not all well, some writes are quick and the next ones hang. Where all keys are slow, as many
+go on at once as if none were. Beyond twice as many slow ones a slot is kept, so that all is bounded: therefore one slow
+key never has more than there are slots, and many that turn slow at once have a few each.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ class FairSlots:
     _kept: deque[_Ticket] = field(default_factory=deque)  # slow ones that still hold an ordinary slot
     _late: dict[str, int] = field(default_factory=dict)  # slow keys, and how much of each is late now
     _going: Counter[str] = field(default_factory=Counter)  # how much of each key goes on
+    _well: dict[str, float] = field(default_factory=dict)  # since when all of a slow key is quick
     _going_slow: int = 0  # … of all slow keys, in whichever slots
     _quick_at: dict[str, float] = field(default_factory=dict)  # when something of a key was quick, of those that go on
     # What waits, by key, in the order of turns: of quick keys and of slow ones.
@@ -55,7 +57,7 @@ class FairSlots:
     _slow_lines: dict[str, deque[_Ticket]] = field(default_factory=dict)
 
     def slow(self, key: str) -> bool:
-        """Whether what a key began last took long, or does."""
+        """Whether something of a key takes long, or did until a moment ago."""
         return key in self._late
 
     def waiting(self, key: str) -> int:
@@ -127,6 +129,7 @@ class FairSlots:
             self._wait(ticket)
             return
         ticket.late = True
+        self._well.pop(ticket.key, None)
         line = self._quick_lines.pop(ticket.key, None)
         if ticket.key not in self._late:
             self._going_slow += self._going[ticket.key]
@@ -159,15 +162,20 @@ class FairSlots:
             self._forget_one()
         else:
             self._quick_at[ticket.key] = _now()
-            if self._late.get(ticket.key) == 0:  # quick again, and nothing of it is late
+            if self._well_again(ticket.key):
                 self._quicken(ticket.key)
         self._hand_out()
         if not self._going[ticket.key]:
             del self._going[ticket.key]
             self._quick_at.pop(ticket.key, None)
 
+    def _well_again(self, key: str) -> bool:
+        """Whether nothing of a slow key is late, of which something was quick now, nor was for so long."""
+        return self._late.get(key) == 0 and _now() - self._well.setdefault(key, _now()) >= self.patience
+
     def _quicken(self, key: str) -> None:
         del self._late[key]
+        self._well.pop(key, None)
         self._going_slow -= self._going[key]
         line = self._slow_lines.pop(key, None)
         if line is not None:
@@ -175,10 +183,10 @@ class FairSlots:
 
     def _forget_one(self) -> None:
         """Namespaces come and go."""
-        if len(self._late) > MOST_KEYS and (
-            oldest := next((key for key, late in self._late.items() if not late), None)
-        ):
-            self._quicken(oldest)
+        if len(self._late) > MOST_KEYS:
+            oldest = next((key for key, late in self._late.items() if not late), None)
+            if oldest is not None:  # "" is a key, too
+                self._quicken(oldest)
 
     def _leave(self, ticket: _Ticket) -> None:
         """Nobody wants it any more."""

@@ -6,8 +6,8 @@ thousands of nodes all have a host name of their own, but few differ in zone, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -105,6 +105,17 @@ class NodeColumns:
     def _tolerated(self, tolerations: Sequence[Tolerated]) -> Mask:
         taints, rows = self._taints
         return np.array([tolerates(tolerations, each) for each in taints], np.bool_)[rows]
+
+
+def accepting(nodes: Mapping[str, NodeRecord], wanted: Mapping[str, Constraints]) -> Callable[[str, str], bool]:
+    """Whether pods, by uid, are accepted by nodes, by name: for many questions about the same ones."""
+    columns, rows = NodeColumns(list(nodes.values())), {name: row for row, name in enumerate(nodes)}
+
+    @cache
+    def accepted(uid: str) -> Mask:
+        return columns.accepted(wanted[uid])
+
+    return lambda uid, node: bool(accepted(uid)[rows[node]])
 
 
 def _name(node: NodeRecord | None) -> str | None:

@@ -15,14 +15,15 @@ the kinds that somebody makes up, a pod counts with a few: everybody's amounts a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain
 
 from slackwater.resources import CPU, MEMORY, NOTHING, Resources
 from slackwater_cluster.objects.interning import SharedValues
-from slackwater_cluster.objects.wire import Container, ContainerStatus, Needs, Pod, PodStatus, Quantities
+from slackwater_cluster.objects.wire import Container, ContainerStatus, Needs, Pod, PodSpec, PodStatus, Quantities
 from slackwater_cluster.pods.metadata import Problems
-from slackwater_cluster.pods.quantities import resources
-from slackwater_cluster.pods.resourcekinds import counted_amounts
+from slackwater_cluster.pods.quantities import parse_quantity, resources
+from slackwater_cluster.pods.resourcekinds import counted, counted_amounts
 
 # Of the kinds that are counted only these may be requested on the pod as a whole; the scheduler ignores others there.
 _POD_LEVEL = (CPU, MEMORY)
@@ -40,29 +41,59 @@ def native(pod: Pod) -> Resources:
         return NOTHING
     if _simple(pod):
         return _ONE.one(_items((spec.containers or [Container()])[0].resources))
-    return _bounded(_asked(pod))
+    return _bounded(_asked(pod, _first(_stated(pod))))
 
 
-def uncounted(pod: Pod, counted: Resources) -> Problems:
-    """A sentence about kinds that are left out, as there are too many of them; `counted` are the native requests."""
-    if len(counted) < MOST_KINDS:
+def uncounted(pod: Pod, counting: Resources) -> Problems:
+    """A sentence about kinds that are left out, as there are too many of them; `counting` are the native requests."""
+    if len(counting) < MOST_KINDS:
         return ()
-    kinds = len(set(_asked(pod)).difference(counted))
+    stated = _stated(pod)
+    kinds = len(stated - _first(stated))
     return (f"{kinds} kinds of resources that it requests; only cpu, memory and {MOST_KINDS} more count",) * bool(kinds)
 
 
-def _asked(pod: Pod) -> Resources:
-    """Of all kinds that are counted."""
-    asked, spec = _containers(pod), pod.spec
+def _stated(pod: Pod) -> set[str]:
+    """Every kind that is counted, and of which the pod asks for some or has some."""
+    found = set[str]()
+    for each in _written(pod):
+        found.update(kind for kind, amount in (each or {}).items() if kind not in found and _counts(kind, amount))
+    return found
+
+
+def _written(pod: Pod) -> Iterator[Quantities | None]:
+    """All lists of requests in a pod, but for those of the pod as a whole: of these cpu and memory count, as always."""
+    spec = pod.spec or PodSpec()
+    yield spec.overhead
+    for container in chain(spec.containers or (), spec.init_containers or ()):
+        yield container.resources.requests if container.resources else None
+    for status in _statuses(pod).values():
+        yield status.resources.requests if status.resources else None
+        yield status.allocated_resources
+
+
+def _counts(kind: str, amount: str | float) -> bool:
+    return counted(kind) and parse_quantity(str(amount)) > 0
+
+
+def _first(kinds: Iterable[str]) -> set[str]:
+    """Those among the kinds that a pod counts with."""
+    return {*_POD_LEVEL, *sorted(kind for kind in kinds if kind not in _POD_LEVEL)[:MOST_KINDS]}
+
+
+def _asked(pod: Pod, kinds: Collection[str]) -> Resources:
+    """Of these kinds. They are few: each sum of two containers looks at all of them."""
+    asked, spec = _containers(pod, kinds), pod.spec
     if spec is not None and spec.resources is not None and spec.resources.requests:
-        asked = _replaced(asked, _resized(_amounts(spec.resources.requests), pod.status, _infeasible(pod)))
-    return counted_amounts(asked + _amounts(spec.overhead if spec else None))
+        whole = _resized(_amounts(spec.resources.requests, kinds), pod.status, kinds, infeasible=_infeasible(pod))
+        asked = _replaced(asked, whole)
+    return asked + _amounts(spec.overhead if spec else None, kinds)
 
 
 def _bounded(asked: Resources) -> Resources:
-    others = sorted(kind for kind in asked if kind not in _POD_LEVEL)[:MOST_KINDS]
-    kinds = [kind for kind in asked if kind in _POD_LEVEL] + others
-    return Resources({kind: min(asked[kind], MOST_CORES if kind == CPU else MOST) for kind in kinds})
+    kinds = _first(asked)
+    amounts = {kind: value for kind, value in asked.items() if kind in kinds}
+    return Resources({kind: min(value, MOST_CORES if kind == CPU else MOST) for kind, value in amounts.items()})
 
 
 def _simple(pod: Pod) -> bool:
@@ -80,31 +111,38 @@ def _one(items: tuple[tuple[str, str], ...]) -> Resources:
 _ONE: SharedValues[Resources] = SharedValues(_one)
 
 
-def _containers(pod: Pod) -> Resources:
+def _containers(pod: Pod, kinds: Collection[str]) -> Resources:
     running, sidecars, starting = NOTHING, NOTHING, NOTHING
     spec = pod.spec
     seen = _statuses(pod)
     infeasible = _infeasible(pod)
+
+    def resized(container: Container) -> Resources:
+        asked = _requests(container.resources, kinds)
+        return _resized(asked, seen.get(container.name), kinds, infeasible=infeasible)
+
     for container in (spec.containers if spec else None) or ():
-        running = running + _resized(_requests(container.resources), seen.get(container.name), infeasible)
+        running = running + resized(container)
     for container in (spec.init_containers if spec else None) or ():
         if container.restart_policy == "Always":
-            share = _resized(_requests(container.resources), seen.get(container.name), infeasible)
+            share = resized(container)
             running, sidecars = running + share, sidecars + share
             starting = starting.at_least(sidecars)
         else:
-            starting = starting.at_least(_requests(container.resources) + sidecars)
+            starting = starting.at_least(_requests(container.resources, kinds) + sidecars)
     return running.at_least(starting)
 
 
-def _resized(asked: Resources, status: ContainerStatus | PodStatus | None, infeasible: bool) -> Resources:
+def _resized(
+    asked: Resources, status: ContainerStatus | PodStatus | None, kinds: Collection[str], *, infeasible: bool
+) -> Resources:
     """What a container, or a pod as a whole, counts with while it is resized: the most of what it asks for and has.
 
     What its node can never give it does not count.
     """
     if status is None or status.resources is None:
         return asked
-    held = _requests(status.resources).at_least(_amounts(status.allocated_resources))
+    held = _requests(status.resources, kinds).at_least(_amounts(status.allocated_resources, kinds))
     return held if infeasible else asked.at_least(held)
 
 
@@ -132,9 +170,9 @@ def _items(needs: Needs | None) -> tuple[tuple[str, str], ...]:
     return tuple((kind, str(value)) for kind, value in ((needs.requests if needs else None) or {}).items())
 
 
-def _requests(needs: Needs | None) -> Resources:
-    return resources(dict(_items(needs)))
+def _requests(needs: Needs | None, kinds: Collection[str]) -> Resources:
+    return _amounts(needs.requests if needs else None, kinds)
 
 
-def _amounts(quantities: Quantities | None) -> Resources:
-    return resources({kind: str(value) for kind, value in (quantities or {}).items()})
+def _amounts(quantities: Quantities | None, kinds: Collection[str]) -> Resources:
+    return resources({kind: str(value) for kind, value in (quantities or {}).items() if kind in kinds})

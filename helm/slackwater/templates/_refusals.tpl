@@ -25,8 +25,20 @@
 {{- if and .Values.webhook.hostNetwork (eq (int .Values.webhook.port) 10250) }}
 {{- fail "webhook.hostNetwork: kubelet has port 10250 on every node, so give webhook.port one that is free on all of them, such as 10260" }}
 {{- end }}
+{{- if and .Values.webhook.hostNetwork (lt (int .Values.webhook.port) 1024) }}
+{{- fail "webhook.hostNetwork: on a node only root may listen on a port below 1024, and our programs are not: give webhook.port one that is free on all nodes, such as 10260" }}
+{{- end }}
 {{- if eq (int .Values.operator.healthPort) (int .Values.operator.metricsPort) }}
 {{- fail "operator.healthPort and operator.metricsPort are the same port: two servers listen there, so give each its own" }}
+{{- end }}
+{{- $said := dict "monitor.settings.port" (.Values.monitor.settings | default dict) "extender.settings.server.port" (dig "server" dict (.Values.extender.settings | default dict)) }}
+{{- range $name, $settings := $said }}
+{{- $port := index $.Values (splitList "." $name | first) "port" }}
+{{- if and (kindIs "map" $settings) (hasKey $settings "port") }}
+{{- if ne (toString $settings.port) (toString $port) }}
+{{- fail (printf "%s: Service and probes go to %s.port, which is %v; set that one alone" $name (splitList "." $name | first) $port) }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- $lasting := list "kube-system" "kube-public" "default" }}{{/* the API server lets nobody delete these */}}
 {{- if and .Values.watchdog.enabled (eq .Values.watchdog.namespace .Release.Namespace) (not (has .Release.Namespace $lasting)) }}

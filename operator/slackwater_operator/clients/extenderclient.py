@@ -16,6 +16,7 @@ from slackwater.cycle.cycle import Release
 from slackwater.errors import Unavailable
 from slackwater.resources import NOTHING, Resources
 from slackwater_cluster import names
+from slackwater_cluster.api.authority import RenewedContext
 from slackwater_cluster.api.unreadable import UNREADABLE
 from slackwater_cluster.extenderapi import (
     FreedReply,
@@ -181,7 +182,7 @@ class Extender:
         self._url = url.rstrip("/")
         self._timeout = aiohttp.ClientTimeout(total=timeout)
         self._token = token
-        self._tls: ssl.SSLContext | bool = ssl.create_default_context(cafile=str(authority)) if authority else True
+        self._tls: ssl.SSLContext | bool = RenewedContext.of(authority) if authority else True
         self._http: aiohttp.ClientSession
         self._instance = ""  # that told the last rooms; another one refuses to place by them
 

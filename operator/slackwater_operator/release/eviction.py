@@ -151,6 +151,9 @@ class PressureRelief:
             written = await self.writer.evict(pod)
         except Unavailable as problem:
             return UNANSWERED, str(problem)
+        except Exception as problem:  # or nobody else of its node would be asked as long as it is there
+            log.exception("eviction", pod=pod.key)
+            return UNANSWERED, str(problem)
         return (EVICTED, "") if written.done else (written.outcome.value, written.message)
 
 

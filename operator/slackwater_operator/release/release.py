@@ -24,7 +24,7 @@ from slackwater.placement.declaredsums import DeclaredAsk, declared_sums
 from slackwater.placement.knapsack import MAX_TASKS
 from slackwater.resources import Resources, total
 from slackwater_cluster import names
-from slackwater_cluster.pods.nodefit import allows
+from slackwater_cluster.pods.nodecolumns import accepting
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.quarantine import Part, sentence
 from slackwater_operator.cache.refusals import AwaitedRoom
@@ -316,9 +316,6 @@ class Releaser:
         node_requests, index = self.cache.node_requests, self.cache.index
         pods = {each.uid: pod for each in wishes if (pod := index.pod(each.uid)) is not None}
 
-        def allowed(uid: str, node: str) -> bool:
-            return allows(pods[uid].constraints, node_requests.nodes[node])
-
         free = {name: node_requests.free(name) for name, node in node_requests.nodes.items() if node.open}
         for uid, on_its_way in self.cache.in_flight.all():
             pod = index.pod(uid)
@@ -329,6 +326,7 @@ class Releaser:
             for each in wishes
             if each.uid in pods
         ]
+        allowed = accepting(node_requests.nodes, {uid: pod.constraints for uid, pod in pods.items()})
         found = declared_sums(asks, free, allowed)
         placed = {uid: node for uid, node in found.items() if node is not None}
         refused = {uid: "no node has the declared amount free" for uid, node in found.items() if node is None}

@@ -106,6 +106,10 @@ def test_a_key_that_is_quick_again_is_treated_like_the_others() -> None:
         await moment()
         assert work.slots.slow("a"), "the next one may take long, too"
         work.begin("a2")
+        await moment(2)
+        assert work.slots.slow("a"), "one quick write says little: of several replicas one may hang"
+        work.begin("a3")
+        work.end("a3")
         await moment()
         assert not work.slots.slow("a")
 
@@ -211,6 +215,9 @@ def test_a_key_taken_for_slow_is_tried_in_a_free_slot() -> None:
         work.end("z2", "z3")
         await moment(2)
         assert {"z2", "z3"} <= set(work.begun)
+        work.begin("z4")
+        work.end("z4")
+        await moment()
         assert not work.slots.slow("z")
         for task in work.tasks:
             task.cancel()

@@ -25,11 +25,14 @@ class Crowd(World):
     """A full node of 32 GiB. A pod that is evicted needs its time to end; `guarded` ones are not given up at all."""
 
     guarded: frozenset[str] = frozenset()
+    broken_off = False
 
     async def write(self, method: str, path: str, body: Any, *, content_type: str = "") -> Answer:
         """Evictions as an API server and a kubelet treat them, everything else as in any world."""
         if not path.endswith("/eviction") or self.broken(path):
             return await super().write(method, path, body, content_type=content_type)
+        if self.broken_off:
+            raise RuntimeError("the session is closed")
         self.writes.append(f"{method} {path}")
         name = body["metadata"]["name"]
         if name in self.guarded:
@@ -243,6 +246,20 @@ def test_an_eviction_without_an_answer_is_repeated_later() -> None:
     look(made, world)
     assert world.asked == []
     look(made, world)
+    assert world.asked == ["fat"]
+
+
+def test_an_eviction_that_breaks_off_is_repeated_later() -> None:
+    """Whatever broke: the node was looked at no more for as long as the task that was asked stayed."""
+    world = crowd()
+    made = reliever(world)
+    world.run("fat")
+    world.broken_off = True
+    look(made, world)
+    assert made.metrics.task_evictions.labels("batch", "unanswered")._value.get() == 1
+    world.broken_off = False
+    for _ in range(4):
+        look(made, world)
     assert world.asked == ["fat"]
 
 
