@@ -184,4 +184,4 @@ docs: $(STAMP) ## build the documentation into site/, refusing broken links
 	@$(BIN)/mkdocs build --strict --quiet
 
 clean: ## remove what the commands above made
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage site build dist
+	rm -rf .venv .ruff_cache .pytest_cache .import_linter_cache .coverage site build dist

@@ -23,6 +23,7 @@ ENFORCED = "--set=admission.mutating=webhook,policy.spec.mode=enforce"
 SECRETS = ("slackwater-extender-tls", "slackwater-scheduler-tls", "slackwater-webhook-tls")
 OWNED = {"meta.helm.sh/release-name": "slackwater", "meta.helm.sh/release-namespace": NAMESPACE}
 MARK = "slackwater.io/tls-renewal"
+P256 = bytes.fromhex("06082a8648ce3d030107")  # how a certificate names the curve of its key
 # What upgrades differ in, each alone, and which of the certificates' names follows.
 DIFFERENCES = ("tls.renew=again", "tls.clientName=x", "clusterDomain=cluster.example")
 # The same Secrets with another content.
@@ -104,6 +105,18 @@ def alternatives(secret: Object, folder: Path) -> set[str]:
     path.write_bytes(base64.b64decode(secret["tls.crt"]))
     found = ssl._ssl._test_decode_cert(str(path))  # type: ignore[attr-defined] # the one reader that Python has
     return {name for kind, name in found["subjectAltName"] if kind == "DNS"}
+
+
+def test_keys_are_small_and_quickly_made(tmp_path: Path) -> None:
+    """P-256, as the chart asks of cert-manager: five RSA keys took longer than all of the rest of a rendering."""
+    authority, certificate, key = (tmp_path / name for name in ("ca.crt", "tls.crt", "tls.key"))
+    for secret in data(objects(NEWEST, ENFORCED)).values():
+        for path in (authority, certificate, key):
+            path.write_bytes(base64.b64decode(secret[path.name]))
+        assert P256 in ssl.PEM_cert_to_DER_cert(certificate.read_text())
+        assert P256 in ssl.PEM_cert_to_DER_cert(authority.read_text())
+        assert key.read_text().startswith("-----BEGIN EC PRIVATE KEY-----")
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)  # refuses what is no pair
 
 
 def test_an_upgrade_that_changes_nothing_keeps_them(cluster: Cluster, tmp_path: Path) -> None:

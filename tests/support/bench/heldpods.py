@@ -73,8 +73,6 @@ def writes(lab: Lab) -> Counter[tuple[str, str]]:
             found[said["verb"], "/".join(filter(None, (said["resource"], said["subresource"])))] += round(float(value))
     return found
 
-    return ssl.create_default_context(cafile=str(lab.site.certificates / "ca.crt"))
-
 
 def scraped(port: int, name: str) -> float:
     """The sum of one metric of a program on this machine; 0 while it does not answer."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, cast
 
 from slackwater.resources import Resources, total
@@ -87,7 +88,7 @@ class World(MemoryExtender):
 
     def operator(self, **settings: Any) -> Operator:
         """The operator's deciding and writing parts on this world."""
-        return Operator(self, Settings(period=0.1, **settings))
+        return Operator(self, operator_settings(period=0.1, **settings))
 
     def restart(self, **settings: Any) -> Operator:
         """A new leader: it knows only what the API server shows, and what the TrackedApps say of gangs."""
@@ -99,6 +100,12 @@ class World(MemoryExtender):
         fresh.views.refresh()
         recall(said, fresh)
         return self.operator(**settings)
+
+
+@cache
+def operator_settings(**wishes: Any) -> Settings:
+    """Settings never change; to make them asks the environment about fifty fields, so each is made once."""
+    return Settings(**wishes)
 
 
 def _gangs(cache: OperatorCache) -> Iterator[CustomRecord]:

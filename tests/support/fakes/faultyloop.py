@@ -16,7 +16,7 @@ from slackwater_cluster.objects.records import CustomRecord, OwnerRef, PodRecord
 from slackwater_cluster.pods.quantities import parse_quantity
 from slackwater_operator.clients.extenderclient import NodeUse
 from slackwater_operator.settings import Settings
-from support.fakes.cluster import Operator, World
+from support.fakes.cluster import Operator, World, operator_settings
 from support.fakes.faults import FaultyWorld
 from support.fakes.loop import look_up, release_loop
 from support.fakes.memoryapi import GIB, POD
@@ -51,7 +51,7 @@ class FaultyLoopWorld(FaultyWorld):
 
     def operator(self, **settings: Any) -> Operator:
         """The whole loop on this world."""
-        return LoopOperator(self, Settings(period=0.1, **settings))
+        return LoopOperator(self, operator_settings(period=0.1, **settings))
 
     def restart(self, **settings: Any) -> Operator:
         """A new leader, which also reads what the one before it wrote of apps."""

@@ -21,18 +21,17 @@ from slackwater_operator.release.ownerlookup import OwnerLookup
 from slackwater_operator.release.release import Releaser
 from slackwater_operator.release.sizelookup import SizeLookup
 from slackwater_operator.release.stallwatch import StallKeeper
-from slackwater_operator.settings import Settings
 from slackwater_operator.status.customstatus import ResourceStatusWriter
 from slackwater_operator.status.events import EventWriter
 from slackwater_operator.status.podreasons import ReasonWriter
 from slackwater_operator.status.policygate import GateKeeper
 from slackwater_operator.status.trackedapps import TrackedAppWriter
-from support.fakes.cluster import World
+from support.fakes.cluster import World, operator_settings
 
 
 def release_loop(world: World, through: Session | None = None, **wishes: Any) -> ReleaseLoop:
     """Every part of the loop, on the world's clock; it writes to the world itself where no session is given."""
-    session, metrics, settings = through or cast("Session", world), Metrics(), Settings(**wishes)
+    session, metrics, settings = through or cast("Session", world), Metrics(), operator_settings(**wishes)
     world.cache.views.ask_sizes = True
     writer = PodWriter(session)
     clock = world.clock
