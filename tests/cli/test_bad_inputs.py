@@ -13,6 +13,7 @@ import pytest
 from slackwater_cli.main import REFUSED, run
 
 SMALL = "gen:hour?apps=2"
+NOWHERE = ("--prometheus", "http://127.0.0.1:1")
 Refusal = Callable[..., str]
 
 
@@ -20,6 +21,7 @@ Refusal = Callable[..., str]
 def files(tmp_path: Path) -> Path:
     """A folder of things that are not what a command wants."""
     (tmp_path / "dir").mkdir()
+    (tmp_path / "dir.jsonl").mkdir()
     for name in ("latin.yaml", "latin.csv", "latin.jsonl"):
         (tmp_path / name).write_bytes(b"\xff\xfe\x00bad")
     (tmp_path / "empty.jsonl").touch()
@@ -76,6 +78,11 @@ def refusal(files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         (["what-if", "corrupt.gz", "--cluster", "2x4"], "corrupt.gz: the gzip data is damaged (Error -3"),
         (["simulate", "https://example.com/x.swf"], "is an address, and no file; download it first"),
         (["simulate", "pipe", "--cluster", "2x4"], "'pipe' can be read only once; write it into a file first"),
+        (["simulate", "LCG-2005.swf.gz"], "this public trace comes by: slackwater traces fetch lcg-2005"),
+        (["traces", "fetch", "fb-2009", "--to", "bad.yaml"], "--to: folder 'bad.yaml' cannot be made (File exists)"),
+        (["export", "bad.yaml/week.jsonl", *NOWHERE], "FILE: folder 'bad.yaml' cannot be made (File exists)"),
+        (["export", "dir.jsonl", *NOWHERE], "FILE: file 'dir.jsonl' cannot be written"),
+        (["assess", *NOWHERE], "127.0.0.1:1: it cannot be reached (Connection refused); check host and port"),
         (["simulate", SMALL, "--seed", "x"], "'--seed': 'x' is not a whole number"),
         (["simulate", SMALL, "-o", "xml"], "'xml' is not one of 'table', 'wide'"),
         (["reproduce", "001", "--jobs", "0"], "jobs: 0 processes play nothing"),

@@ -42,10 +42,12 @@ def fetch(
     to: Annotated[Path, typer.Option(help="Folder to write it into.")] = Path(),
 ) -> None:
     """Download a trace, check its checksum, and say what to do with it."""
+    from slackwater_simulator.reports.page import prepare
     from slackwater_simulator.workload.publictraces import named
     from slackwater_simulator.workload.tracefetch import fetch
 
     trace = named(name)
+    prepare(to, "--to")
     with bars() as tick:
         path = fetch(trace, to, tick(name))
     tell(f"{path}: checksum is right; licence: {trace.licence}")

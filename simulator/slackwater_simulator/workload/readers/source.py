@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from slackwater.errors import InvalidInput
+from slackwater_simulator.workload.publictraces import TRACES
 
 GZIP_MAGIC = b"\x1f\x8b"
 # What Python raises where gzipped data is cut or changed.
@@ -72,12 +73,18 @@ def _unzipped(path: Path, what: str) -> Iterator[IO[bytes]]:
     except DAMAGED as error:
         raise InvalidInput(path.name, f"the gzip data is damaged ({error})", "fetch the file again") from error
     except OSError as error:
-        if ADDRESS.match(str(path)):
-            problem, remedy = f"{str(path)!r} is an address, and no file", "download it first (curl -LO ADDRESS)"
-        else:
-            problem = f"{str(path)!r} cannot be read ({error.strerror or error})"
-            remedy = "give the path of a trace file, or gen:NAME for a generator"
-        raise InvalidInput(what, problem, remedy) from error
+        raise InvalidInput(what, *_unread(path, error)) from error
+
+
+def _unread(path: Path, error: OSError) -> tuple[str, str]:
+    """What is wrong with a path, and what to do."""
+    if ADDRESS.match(str(path)):
+        return f"{str(path)!r} is an address, and no file", "download it first (curl -LO ADDRESS)"
+    problem = f"{str(path)!r} cannot be read ({error.strerror or error})"
+    public = next((trace.name for trace in TRACES.values() if trace.file == path.name), None)
+    if public is not None and isinstance(error, FileNotFoundError):
+        return problem, f"this public trace comes by: slackwater traces fetch {public}"
+    return problem, "give the path of a trace file, or gen:NAME for a generator"
 
 
 def load_text(path: Path, what: str = "workload") -> str:
