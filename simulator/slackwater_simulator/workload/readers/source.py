@@ -21,6 +21,8 @@ GZIP_MAGIC = b"\x1f\x8b"
 # What Python raises where gzipped data is cut or changed.
 DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)
 ADDRESS = re.compile(r"[a-z][a-z0-9]+:/")  # a path has lost one of its slashes
+# What may be a generator, too.
+GENERATED, GENERATORS = ("workload", "series"), ", or gen:NAME for a generator"
 # How many broken places are quoted in the notes of a workload; the rest is only counted.
 QUOTED = 5
 SKIPPED = "skipped "  # how such a note begins
@@ -55,11 +57,11 @@ def load_bytes(path: Path, what: str = "workload") -> bytes:
         return file.read().removeprefix(BOM_UTF8)
 
 
-def load_head(path: Path, most: int) -> bytes:
+def load_head(path: Path, most: int, what: str = "workload") -> bytes:
     """The first `most` bytes of the content of a file, which tell its format; a pipe would be without them then."""
     if path.is_fifo():
-        raise InvalidInput("workload", f"{str(path)!r} can be read only once", "write it into a file first")
-    with _unzipped(path, "workload") as file:
+        raise InvalidInput(what, f"{str(path)!r} can be read only once", "write it into a file first")
+    with _unzipped(path, what) as file:
         return file.read(most)
 
 
@@ -73,10 +75,10 @@ def _unzipped(path: Path, what: str) -> Iterator[IO[bytes]]:
     except DAMAGED as error:
         raise InvalidInput(path.name, f"the gzip data is damaged ({error})", "fetch the file again") from error
     except OSError as error:
-        raise InvalidInput(what, *_unread(path, error)) from error
+        raise InvalidInput(what, *_unread(path, error, what)) from error
 
 
-def _unread(path: Path, error: OSError) -> tuple[str, str]:
+def _unread(path: Path, error: OSError, what: str) -> tuple[str, str]:
     """What is wrong with a path, and what to do."""
     if ADDRESS.match(str(path)):
         return f"{str(path)!r} is an address, and no file", "download it first (curl -LO ADDRESS)"
@@ -84,7 +86,7 @@ def _unread(path: Path, error: OSError) -> tuple[str, str]:
     public = next((trace.name for trace in TRACES.values() if trace.file == path.name), None)
     if public is not None and isinstance(error, FileNotFoundError):
         return problem, f"this public trace comes by: slackwater traces fetch {public}"
-    return problem, "give the path of a trace file, or gen:NAME for a generator"
+    return problem, f"give the path of a trace file{GENERATORS if what in GENERATED else ''}"
 
 
 def load_text(path: Path, what: str = "workload") -> str:
