@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 from typer import BadParameter
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from slackwater.validation import refusal
-
 if TYPE_CHECKING:
     from typer._click.core import Context, Parameter
 
@@ -28,6 +26,8 @@ class Command(TyperCommand):
             return super().parse_args(ctx, args)
         except BadParameter as error:
             if isinstance(cause := error.__cause__, ValueError) and hasattr(cause, "errors"):
+                from slackwater.validation import refusal  # it imports numpy, which is slow
+
                 error.message = refusal(cause.errors())[1]
             raise
 
