@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from typer import BadParameter
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 if TYPE_CHECKING:
@@ -17,7 +18,18 @@ SEVERAL = "<str>..."
 
 
 class Command(TyperCommand):
-    """A command with such a help text."""
+    """A command with such a help text, which refuses a bad value in our words."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """The arguments; Typer tells what is wrong with one in the words of pydantic."""
+        try:
+            return super().parse_args(ctx, args)
+        except BadParameter as error:
+            if isinstance(cause := error.__cause__, ValueError) and hasattr(cause, "errors"):
+                from slackwater.validation import refusal  # it imports numpy, which is slow
+
+                error.message = refusal(cause.errors())[1]
+            raise
 
     def get_params(self, ctx: Context) -> list[Parameter]:
         """All parameters, in these words."""

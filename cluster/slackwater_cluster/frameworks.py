@@ -16,7 +16,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from slackwater.errors import InvalidInput
-from slackwater.validation import parsing
+from slackwater.validation import parsing, refusal
 from slackwater_cluster import names
 
 # The table is read by people and pasted into CEL: a key or value that would need escaping there is refused.
@@ -230,11 +230,9 @@ def _parsed(text: str, field: str) -> tuple[Framework, ...]:
     try:
         return FrameworkTable.model_validate(content).frameworks
     except ValidationError as problem:
-        first = problem.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "frameworks"
-        raise InvalidInput(
-            f"{field}.{where}", first["msg"], "see docs/reference/frameworks.md for the fields"
-        ) from problem
+        where, wrong = refusal(problem.errors())
+        remedy = "see docs/reference/frameworks.md for the fields"
+        raise InvalidInput(f"{field}.{where or 'frameworks'}", wrong, remedy) from problem
 
 
 def role_by_labels(labels: Labels, rules: Iterable[RoleRule]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import ValidationError
 
+from slackwater.validation import refusal
 from slackwater_cluster import names
 from slackwater_cluster.customresources import AdmissionQueueSpec, Mode, ReservationPoolSpec, SlackPolicySpec
 from slackwater_cluster.customresources.admissionqueue import QueueState
@@ -94,9 +95,8 @@ class Governance:
                 self._put(kind, record)
                 self.broken.pop((kind, record.name), None)
             except ValidationError as problem:
-                first = problem.errors()[0]
-                where = ".".join(str(part) for part in first["loc"])
-                self.broken[kind, record.name] = f"spec.{where}: {first['msg']}"
+                where, wrong = refusal(problem.errors())
+                self.broken[kind, record.name] = f"spec.{where}: {wrong}"
         changed = before != (self._table(kind), self.paused)
         if changed:
             self._renew()

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_settings import SettingsConfigDict, SettingsError
 
 from slackwater.errors import InvalidInput, SlackwaterError
+from slackwater.validation import refusal
 
 
 class Section(BaseModel):
@@ -57,9 +58,8 @@ def refusing(name: str, *others: type[Exception]) -> Iterator[None]:
     try:
         yield
     except ValidationError as problem:
-        first = problem.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "settings"
-        raise InvalidInput(place, first["msg"], remedy) from problem
+        place, wrong = refusal(problem.errors())
+        raise InvalidInput(place or "settings", wrong, remedy) from problem
     except mistakes as problem:
         raise InvalidInput("settings", str(problem), remedy) from problem
 

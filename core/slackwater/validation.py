@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -57,6 +58,72 @@ def probability(field: str, text: str) -> float:
     if not 0 < value < 1:
         raise InvalidInput(field, f"{text!r} is not a probability", "write for example 1% or 0.01")
     return value
+
+
+def processes(field: str, number: int) -> int:
+    """Return the number of processes, as joblib counts them (-1: one for each core), unless there is none."""
+    if number == 0:
+        raise InvalidInput(field, "0 processes play nothing", "give a number from 1 on, or -1 for all cores")
+    return number
+
+
+# What pydantic refuses, by its type, in words that say what was given; names in braces are the limits of the field.
+REFUSALS: Mapping[str, str] = {
+    "missing": "it is missing",
+    "extra_forbidden": "it is not known here",
+    "greater_than": "{given} is not above {gt}",
+    "greater_than_equal": "{given} is below {ge}",
+    "less_than": "{given} is not below {lt}",
+    "less_than_equal": "{given} is above {le}",
+    "too_short": "it has {actual_length} entries, which are too few",
+    "too_long": "it has {actual_length} entries, which are too many",
+    "finite_number": "{given} is not a finite number",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "{given} is not a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "{given} is not a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "{given} is neither true nor false"),
+    "string_type": "{given} is not text",
+    **dict.fromkeys(("list_type", "tuple_type", "set_type"), "{given} is not a list"),
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type", "dataclass_type"), "{given} is not an object"),
+    **dict.fromkeys(("literal_error", "enum"), "{given} is not one of {expected}"),
+    "value_error": "{error}",
+    "json_invalid": "it is not JSON: {error}",
+}
+
+
+# Parts of a place that name one of the kinds that a field may have, and no field.
+KINDS = re.compile(r"(bool|int|float|str|bytes|(constrained|function|nullable|is)-.*|(list|dict|tuple|set)\[.*)$")
+SHOWN = 60  # characters of a value that is quoted
+
+
+def refusal(errors: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
+    """The field of the first thing that pydantic refused, as it is written in a file, and what is wrong with it.
+
+    A field of several kinds is refused once for each: what counts is the one that came furthest.
+    """
+    listed = [(tuple(part for part in each["loc"] if not KINDS.match(str(part))), each) for each in errors]
+    begin = listed[0][0]
+    alternatives = [(place, each) for place, each in listed if place[: len(begin)] == begin]
+    place, first = max(alternatives, key=lambda one: (len(one[0]), not one[1]["type"].endswith("_type")))
+    return ".".join(map(str, place)), _refused(first, several=len(alternatives) > 1 and place == begin)
+
+
+def _refused(found: Mapping[str, Any], *, several: bool) -> str:
+    kind, given = found["type"], _quoted(found["input"])
+    if found["input"] is None:
+        return "it is empty"
+    if several and kind.endswith("_type"):
+        return f"{given} is of a kind that is not read here"
+    if kind not in REFUSALS:
+        return f"{given} is not usable: {found['msg']}"
+    limits = {
+        name: f"{bound:,g}" if isinstance(bound, float) else bound for name, bound in found.get("ctx", {}).items()
+    }
+    return REFUSALS[kind].format(given=given, **limits)
+
+
+def _quoted(given: object) -> str:
+    text = repr(given)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def once(field: str, values: Iterable[object]) -> None:

@@ -7,10 +7,8 @@ the simulator reads that says what its tasks use.
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,9 +23,11 @@ from slackwater_monitor.assessment.windows import CPU, MEMORY, Floats
 from slackwater_simulator.charts.amounts import count
 from slackwater_simulator.charts.page import Page, Section, render
 from slackwater_simulator.charts.table import Table
+from slackwater_simulator.workload.readers.source import load_head
 
 BY_JOB = ("win_start_s", "win_end_s", "req_cpu", "avg_cpu", "req_mem", "avg_mem")
 SERIES = ("duration_s", "samples_pct_of_16_cores_30s_rle")
+HEAD = 4096  # bytes in which a table names its columns
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
@@ -67,7 +67,7 @@ class Study:
 
 def write(found: Study, folder: Path) -> Path:
     """A page with the table, and a JSON file; gives the page."""
-    heads = ("", "whole (eq. 7, by time)", *(f"p{round(100 * share)}" for share in SHARES))
+    heads = ("", "whole, by time", *(f"p{round(100 * share)}" for share in SHARES))
     lines = [
         (kind, f"{100 * each.whole:.2f} %", *(f"{each.at(share):.3f}" for share in SHARES))
         for kind, each in found.kinds.items()
@@ -83,23 +83,11 @@ def write(found: Study, folder: Path) -> Path:
 
 def study(path: Path) -> Study:
     """The efficiency of one trace."""
-    if not path.is_file():
-        raise InvalidInput("--trace", f"there is no file {path}", "give the path of a trace")
-    head = _head(path)
+    head = load_head(path, HEAD, "--trace").partition(b"\n")[0].decode(errors="replace").strip().split(",")
     for columns, read in ((BY_JOB, _by_job), (SERIES, _series)):
         if all(column in head for column in columns):
             return read(path)
     return _workload(path)
-
-
-def _head(path: Path) -> list[str]:
-    with path.open("rb") as file:
-        zipped = file.read(2) == b"\x1f\x8b"
-    try:
-        with gzip.open(path) if zipped else path.open("rb") as file:
-            return file.readline(4096).decode(errors="replace").strip().split(",")
-    except (EOFError, gzip.BadGzipFile, zlib.error) as problem:
-        raise _refused(path, f"cannot be unpacked ({problem})", "fetch the file again") from problem
 
 
 def _refused(path: Path, trouble: str, remedy: str) -> InvalidInput:

@@ -6,13 +6,18 @@ import gzip
 import json
 import lzma
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from slackwater.cycle.audit.recording import decision, differences, recorded
 from slackwater.cycle.cycle import decide
 from slackwater.errors import InvalidInput
+
+REMEDY = "give a file that the operator wrote with --record"
+ZIPPED: Mapping[bytes, Callable[[IO[bytes]], Iterable[bytes]]] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open}
+DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +36,26 @@ def replay(path: Path) -> Iterator[Replayed]:
         try:
             line = json.loads(text)
         except ValueError as problem:
-            raise InvalidInput(f"{path}:{number}", str(problem), "give a file written by --record") from problem
-        snapshot, then = recorded(line)
+            raise InvalidInput(f"{path}, line {number}", f"it is no JSON ({problem})", REMEDY) from problem
+        try:
+            snapshot, then = recorded(line)
+        except InvalidInput as problem:
+            raise InvalidInput(f"{path}, line {number}", problem.problem, REMEDY) from problem
         now = decision(decide(snapshot))
         held = sum(len(group.held) for app in snapshot.apps for group in app.groups)
         yield Replayed(snapshot.now, len(now["releases"]), held, differences(then, now))
 
 
 def _lines(path: Path) -> Iterable[bytes]:
-    if not path.is_file():
-        raise InvalidInput("recording", f"there is no file {path}", "give a file written by --record")
-    zipped = {".gz": gzip, ".xz": lzma}.get(path.suffix)
+    """Told by the first bytes, not by the name, whether they are compressed."""
     try:
-        with path.open("rb") if zipped is None else zipped.open(path) as book:
-            yield from book
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as problem:
-        raise InvalidInput(str(path), f"it cannot be read ({problem})", "give a file written by --record") from problem
+        with path.open("rb") as file:
+            begin = file.peek(max(map(len, ZIPPED)))
+            unzip = next((each for magic, each in ZIPPED.items() if begin.startswith(magic)), None)
+            yield from unzip(file) if unzip is not None else file
+    except DAMAGED as problem:
+        damage = f"the compressed data is damaged ({problem})"
+        raise InvalidInput(str(path), damage, "fetch the file again") from problem
+    except OSError as problem:
+        unread = f"{str(path)!r} cannot be read ({problem.strerror or problem})"
+        raise InvalidInput("recording", unread, REMEDY) from problem

@@ -12,7 +12,8 @@ from typing import Any, TypeVar, cast
 
 from joblib import Parallel, delayed, parallel_config  # type: ignore[import-untyped]  # ships no types
 
-from slackwater.errors import InvalidInput, Unavailable, UnknownName
+from slackwater.errors import Unavailable, UnknownName
+from slackwater.validation import processes
 
 Cell = TypeVar("Cell")
 Result = TypeVar("Result")
@@ -27,8 +28,7 @@ def spread(
     """Results in the order of the cells, as they become ready. `jobs` −1 uses all cores, or all of the cluster."""
     if backend not in BACKENDS:
         raise UnknownName("backend", backend, BACKENDS)
-    if jobs == 0:
-        raise InvalidInput("jobs", "0 processes play nothing", "give a number from 1 on, or -1 for all cores")
+    processes("jobs", jobs)
     if backend == "dask":
         yield from _dask(function, cells, jobs)
     elif backend == "ray":

@@ -24,7 +24,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from slackwater.errors import InvalidInput, UnknownName
-from slackwater.validation import once
+from slackwater.validation import once, refusal
 from slackwater_simulator.policies.registry import variant
 from slackwater_simulator.reports.rows import METRICS, Row, row
 from slackwater_simulator.simulation import choose, run, seed_numbers
@@ -75,10 +75,15 @@ def read(path: Path) -> Sweep:
         return Sweep.model_validate(document(path, "sweep", "give a YAML file with workload, policy and a grid"))
     except ValidationError as error:
         detail = error.errors()[0]
-        where = ".".join(str(part) for part in detail["loc"]) or "the file"
+        where, wrong = refusal(error.errors())
         single = detail["type"] == "list_type" and isinstance(detail["input"], Value)
-        remedy = f"write {where}: [{detail['input']}]" if single else "write workload, policy and a grid"
-        raise InvalidInput(f"{path.name}, {where}", detail["msg"], remedy) from error
+        remedy = f"write {where}: [{detail['input']}]" if single else f"the fields are {', '.join(_fields())}"
+        raise InvalidInput(f"{path.name}, {where or 'the file'}", wrong, remedy) from error
+
+
+def _fields() -> Iterator[str]:
+    """The fields of the file, as they are written."""
+    return (field.alias or name for name, field in Sweep.model_fields.items())
 
 
 def cells(sweep: Sweep) -> list[SweepRun]:

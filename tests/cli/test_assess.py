@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from rich.text import Text
 from typer.testing import CliRunner, Result
 
 from slackwater.errors import InvalidInput, UnknownName
@@ -175,6 +176,20 @@ def test_jobs_that_would_not_have_finished_have_a_column(tmp_path: Path) -> None
     assert "unfinished" in run("what-if", trace, "-p", "kube", "--cluster", "2x4c16Gi").stdout
 
 
+def test_a_terminal_of_80_columns_has_room_for_the_numbers_of_what_if(tmp_path: Path) -> None:
+    """The names of policies take two lines there; in a pipe every row is one."""
+    stage = Stage("m", (1.0, GIBI), np.full(40, 400.0), usage=Usage(np.full(40, 0.5), np.full(40, 0.05)))
+    job = Job("j", 0.0, (stage,), Driver((1.0, GIBI)))
+    trace = str(tmp_path / "one.parquet")
+    write(Export(Workload("one", (job,)), {"n": (16.0, 64 * GIBI)}, []), tmp_path / "one.parquet")
+    terminal = {"COLUMNS": "80", "TTY_COMPATIBLE": "1"}
+    asked = ["what-if", trace, "-p", "kube,capacity"]
+    shown = Text.from_ansi(CliRunner().invoke(app, asked, env=terminal).stdout).plain
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "capacity (world yarn)" not in shown
+    assert "capacity (world yarn)" in CliRunner().invoke(app, asked).stdout
+
+
 def test_an_uncontended_day_is_replayed_as_it_happened(tmp_path: Path) -> None:
     """Two jobs on an empty node: the replay's makespan is that of the record, but for pod start-up."""
     stage = Stage("tasks-1", (1.0, GIBI), np.full(4, 100.0))
@@ -223,7 +238,7 @@ def test_an_unreachable_prometheus_is_one_red_sentence_and_exit_code_2(tmp_path:
         capture_output=True, text=True, check=False, env={**os.environ, "NO_COLOR": "1"},
     )  # fmt: skip
     assert result.returncode == 2
-    assert "Prometheus at http://127.0.0.1:1: ConnectError" in result.stderr
+    assert "Prometheus at http://127.0.0.1:1: it cannot be reached (Connection refused); check" in result.stderr
     assert "Traceback" not in result.stderr
 
 

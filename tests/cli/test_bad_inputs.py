@@ -13,6 +13,7 @@ import pytest
 from slackwater_cli.main import REFUSED, run
 
 SMALL = "gen:hour?apps=2"
+NOWHERE = ("--prometheus", "http://127.0.0.1:1")
 Refusal = Callable[..., str]
 
 
@@ -20,13 +21,19 @@ Refusal = Callable[..., str]
 def files(tmp_path: Path) -> Path:
     """A folder of things that are not what a command wants."""
     (tmp_path / "dir").mkdir()
+    (tmp_path / "dir.jsonl").mkdir()
     for name in ("latin.yaml", "latin.csv", "latin.jsonl"):
         (tmp_path / name).write_bytes(b"\xff\xfe\x00bad")
     (tmp_path / "empty.jsonl").touch()
     (tmp_path / "bad.yaml").write_text("a: [1\n")
     (tmp_path / "tag.yaml").write_text("a: !!bool maybe\n")
     (tmp_path / "two.yaml").write_text("a: 1\n---\nb: 2\n")
-    (tmp_path / "cut.gz").write_bytes(gzip.compress(b"hello\n" * 100)[:10])
+    whole = gzip.compress(bytes(range(256)) * 100)
+    (tmp_path / "cut.gz").write_bytes(whole[:10])
+    (tmp_path / "cut.bin").write_bytes(whole[:10])  # told by its content, not by its name
+    (tmp_path / "corrupt.gz").write_bytes(whole[:40] + b"\xff" * 30 + whole[70:])
+    (tmp_path / "list.json").write_text("[1, 2]")
+    os.mkfifo(tmp_path / "pipe")
     return tmp_path
 
 
@@ -53,7 +60,7 @@ def refusal(files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     [
         (["simulate", SMALL, "--cluster", "latin.yaml"], "cluster: 'latin.yaml' is not text in UTF-8"),
         (["simulate", SMALL, "--cluster", "two.yaml"], "holds 2 documents"),
-        (["simulate", SMALL, "--cluster", "99999999999x16c64Gi"], "less than or equal to 1000000"),
+        (["simulate", SMALL, "--cluster", "99999999999x16c64Gi"], "cluster: count: '99999999999' is above 1000000"),
         (["simulate", SMALL, "-p", "slackwater", "--report", "bad.yaml"], "'bad.yaml' cannot be made (File exists)"),
         (["simulate", SMALL, "-p", "slackwater", "--report", "/proc/no"], "'/proc/no' cannot be made"),
         (["simulate", SMALL, "--live", "--report", "page"], "leave --report out"),
@@ -61,7 +68,27 @@ def refusal(files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         (["simulate", SMALL, "-p", "slackwater", "-s", "heartbeat=abc"], "heartbeat: 'abc' is not usable"),
         (["sweep", "latin.yaml"], "sweep: 'latin.yaml' is not text in UTF-8"),
         (["sweep", "bad.yaml"], "is not YAML (line 2, column 1: expected ',' or ']', but got '<stream end>')"),
-        (["replay", "cut.gz"], "cut.gz: it cannot be read (Compressed file ended"),
+        (["replay", "cut.gz"], "cut.gz: the compressed data is damaged (Compressed file ended"),
+        (["replay", "cut.bin"], "cut.bin: the compressed data is damaged"),
+        (["replay", "bad.yaml"], "bad.yaml, line 1: it is no JSON (Expecting value: line 1 column 1"),
+        (["replay", "list.json"], "list.json, line 1: it is no round; give a file that the operator wrote"),
+        (["replay", "dir"], "recording: 'dir' cannot be read (Is a directory)"),
+        (["simulate", "cut.gz", "--cluster", "2x4"], "cut.gz: the gzip data is damaged (Compressed file ended"),
+        (["simulate", "corrupt.gz", "--cluster", "2x4"], "corrupt.gz: the gzip data is damaged (Error -3"),
+        (["what-if", "corrupt.gz", "--cluster", "2x4"], "corrupt.gz: the gzip data is damaged (Error -3"),
+        (["assess", "--trace", "corrupt.gz"], "corrupt.gz: the gzip data is damaged (Error -3"),
+        (["assess", "--trace", "absent.swf"], "--trace: 'absent.swf' cannot be read (No such file"),
+        (["assess", "--trace", "dir"], "--trace: 'dir' cannot be read (Is a directory)"),
+        (["simulate", "https://example.com/x.swf"], "is an address, and no file; download it first"),
+        (["simulate", "pipe", "--cluster", "2x4"], "'pipe' can be read only once; write it into a file first"),
+        (["simulate", "LCG-2005.swf.gz"], "this public trace comes by: slackwater traces fetch lcg-2005"),
+        (["traces", "fetch", "fb-2009", "--to", "bad.yaml"], "--to: folder 'bad.yaml' cannot be made (File exists)"),
+        (["export", "bad.yaml/week.jsonl", *NOWHERE], "FILE: folder 'bad.yaml' cannot be made (File exists)"),
+        (["export", "dir.jsonl", *NOWHERE], "FILE: file 'dir.jsonl' cannot be written"),
+        (["assess", *NOWHERE], "127.0.0.1:1: it cannot be reached (Connection refused); check host and port"),
+        (["simulate", SMALL, "--seed", "x"], "'--seed': 'x' is not a whole number"),
+        (["simulate", SMALL, "-o", "xml"], "'xml' is not one of 'table', 'wide'"),
+        (["reproduce", "001", "--jobs", "0"], "jobs: 0 processes play nothing"),
         (["replay", "empty.jsonl"], "empty.jsonl: it holds no round"),
         (["when", "latin.yaml"], "FILE: 'latin.yaml' is not text in UTF-8"),
         (["when", "bad.yaml"], "is not YAML (line 2, column 1"),
@@ -70,7 +97,7 @@ def refusal(files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
             ["explain", "team/pod", "--kubeconfig", "tag.yaml"],
             "configuration (a value is not what its tag or its form says)",
         ),
-        (["demo", "--serve", "--port", "999999"], "less than or equal to 65535"),
+        (["demo", "--serve", "--port", "999999"], "'999999' is above 65535"),
         (["demo", "--report", "bad.yaml"], "'bad.yaml' cannot be made (File exists)"),
         (["reproduce", "004", "--report", "bad.yaml"], "'bad.yaml' cannot be made (File exists)"),
         (["risk", "gen:borg", "--report", "bad.yaml/page.html"], "'bad.yaml' cannot be made (File exists)"),

@@ -27,6 +27,7 @@ def test_a_flag_asks_for_no_value_and_nothing_speaks_python(command: tuple[str, 
     told = shown(*command)
     assert "--help" in told.partition("─ Options ")[2].partition("╰")[0]
     assert not any(word in told for word in ("<bool>", "range>", "<list["))
+    assert "…" not in told.replace("key=value,…", ""), "a word is cut off"
 
 
 @pytest.mark.parametrize("command", [*((name,) for name in COMMANDS), ("traces", "fetch")])

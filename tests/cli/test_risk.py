@@ -107,3 +107,9 @@ def test_a_generator_that_cannot_be_played_is_told(arguments: tuple[str, ...], m
     """And what to write instead."""
     with pytest.raises(InvalidInput, match=message):
         CliRunner().invoke(app, ["risk", *arguments], catch_exceptions=False)
+
+
+def test_the_heads_of_the_table_stand_on_one_line(series: str) -> None:
+    """`95 %` over two lines looked like a column without a name."""
+    heads = risk(series, *SMALL).splitlines()[0].split()
+    assert heads[:7] == ["ESTIMATOR", "VIOLATIONS", "INTERVAL", "SEVERITY", "P99", "SAVINGS", "ORACLE"]

@@ -16,6 +16,12 @@ from slackwater_cli.simulation.simulate import DEFAULTS
 from slackwater_simulator.policies.registry import worlds_of
 from slackwater_simulator.simulation import WORLDS
 
+
+def cut(line: str) -> list[str]:
+    """The cells of a line of a table with a frame."""
+    return [cell.strip() for cell in line[1:-1].split(line[0])]
+
+
 KEYS = ("policy", "makespan_s", "mean_wait_s", "mean_slowdown", "mean_completion_s", "failures", "deadlock")
 
 
@@ -49,6 +55,22 @@ def test_every_world_has_policies_to_compare_where_none_is_named() -> None:
     """Which live there."""
     assert set(DEFAULTS) == set(WORLDS)
     assert all(world in worlds_of(name) for world, names in DEFAULTS.items() for name in policy_names([names]))
+
+
+@pytest.mark.parametrize("columns", [80, 100, 140])
+def test_a_terminal_breaks_no_name_and_no_number(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`small-first-` and `backfill`, never `small-first-back` and `fill`; what has no room stands in a second table."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    asked = ["fcfs", "dress", "small-first-backfill", "dress?theta=0.2", "easy", "first-fit"]
+    lines = simulate("gen:dress?jobs=4", "-p", ",".join(asked)).splitlines()
+    assert max(map(len, lines)) <= columns
+    heads, rows = ([cut(line) for line in lines if line[:1] == bar] for bar in "┃│")
+    pieces = {piece for row in heads for piece in row[1:] if piece}
+    assert pieces <= {*asked, "small-first-", "backfill", "dress?", "theta=0.2"}
+    labels = " ".join(row[0] for row in rows)
+    assert all(word in labels.split() for word in ("completion,", "efficiency", "requested,", "finished", "slowdown"))
+    cells = [cell for row in rows for cell in row[1:]]
+    assert not any(cell.startswith((",", ".")) or cell.endswith((",", ".")) for cell in cells)
 
 
 def test_table_names_policies_and_models() -> None:

@@ -119,3 +119,11 @@ def test_a_fetched_trace_is_named_with_what_to_do_next(tmp_path: Path, monkeypat
     )
     assert "checksum is right" in shown
     assert "try: slackwater simulate" in shown
+
+
+def test_the_list_may_be_asked_for_by_its_name() -> None:
+    """`slackwater traces list` is what people type after `docker image list`; nothing of a licence is cut off."""
+    alone, named = (CliRunner().invoke(app, words) for words in (["traces"], ["traces", "list"]))
+    assert (alone.exit_code, named.exit_code) == (0, 0)
+    assert alone.stdout == named.stdout
+    assert "…" not in alone.stdout

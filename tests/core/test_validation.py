@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Annotated, Literal
 
 import numpy as np
 import pytest
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from slackwater.errors import BadNumber, InvalidInput
-from slackwater.validation import amount, clip, finite, finite_array, fraction, once, parsing, positive, probability
+from slackwater.validation import (
+    amount,
+    clip,
+    finite,
+    finite_array,
+    fraction,
+    once,
+    parsing,
+    positive,
+    probability,
+    processes,
+    refusal,
+)
 
 Guard = Callable[[str, float], float]
 
@@ -82,3 +96,49 @@ def test_whatever_a_parser_raises_is_the_fault_of_its_text(raised: Exception, sa
     with pytest.raises(InvalidInput) as caught, parsing("option x", "'y' cannot be read", "write a number"):
         raise raised
     assert str(caught.value) == f"option x: 'y' cannot be read ({said}); write a number"
+
+
+def test_no_process_plays_nothing() -> None:
+    """-1 stands for every core, as joblib has it."""
+    assert [processes("jobs", number) for number in (1, 4, -1)] == [1, 4, -1]
+    with pytest.raises(InvalidInput, match="jobs: 0 processes play nothing; give a number from 1 on"):
+        processes("jobs", 0)
+
+
+class Entry(BaseModel):
+    """A file with fields of many kinds."""
+
+    model_config = ConfigDict(extra="forbid")
+    count: int = Field(1, ge=1, le=9)
+    share: float = Field(0.5, gt=0.0, lt=1.0)
+    word: Literal["one", "two"] = "one"
+    names: list[str] = Field(["a"], min_length=1)
+    either: int | Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] = 1
+    inside: dict[str, bool] = {}
+
+
+@pytest.mark.parametrize(
+    ("given", "place", "told"),
+    [
+        ({"count": 0}, "count", "0 is below 1"),
+        ({"count": 12}, "count", "12 is above 9"),
+        ({"count": "many"}, "count", "'many' is not a whole number"),
+        ({"count": None}, "count", "it is empty"),
+        ({"share": 1.0}, "share", "1.0 is not below 1"),
+        ({"share": -1}, "share", "-1 is not above 0"),
+        ({"share": []}, "share", "[] is not a number"),
+        ({"word": "three"}, "word", "'three' is not one of 'one' or 'two'"),
+        ({"names": []}, "names", "it has 0 entries, which are too few"),
+        ({"names": "a" * 100}, "names", f"'{'a' * 59}… is not a list"),
+        ({"either": [1, -1]}, "either.1", "-1 is below 0"),
+        ({"either": {}}, "either", "{} is of a kind that is not read here"),
+        ({"inside": {"a": "perhaps"}}, "inside.a", "'perhaps' is neither true nor false"),
+        ({"extra": 1}, "extra", "it is not known here"),
+        ([], "", "[] is not an object"),
+    ],
+)
+def test_what_a_model_refuses_is_told_in_plain_words(given: object, place: str, told: str) -> None:
+    """The field as it stands in the file, what was given, and the limit: no word of the library that checks it."""
+    with pytest.raises(ValidationError) as caught:
+        Entry.model_validate(given)
+    assert refusal(caught.value.errors()) == (place, told)

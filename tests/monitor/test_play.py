@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 from slackwater_monitor.settings import Settings
+from slackwater_monitor.sources.simulated.apps import apps, queues
+from slackwater_monitor.sources.simulated.play import Play
+from slackwater_monitor.sources.simulated.podpage import ledger
 from slackwater_monitor.sources.simulated.replay import Replay
 from slackwater_monitor.sources.views import App, Pool
 from slackwater_monitor.web.app import dashboard
@@ -180,3 +183,31 @@ def test_an_app_has_the_efficiency_of_the_moment(moment: float, share: float | N
     assert app.efficiency == (None if share is None else pytest.approx(share))
     if share is not None:
         assert app.efficiency == max(app.used[kind] / app.declared[kind] for kind in app.used)
+
+
+def test_the_queue_of_a_play_says_what_is_kept_for_tasks() -> None:
+    """R = C · TC / (AMC + TC) of 8 cores, for a driver and tasks of one core each: half; one driver holds a core."""
+    play = Play(staged())
+    (queue,) = queues(play, apps(play, 15.0), 15.0)
+    assert queue.reservation == {"cpu": pytest.approx(4.0), "memory": pytest.approx(8 * GIBI)}
+    assert queue.budget == {"cpu": pytest.approx(3.0), "memory": pytest.approx(7 * GIBI)}
+    (before,) = queues(play, apps(play, 1.0), 1.0)
+    assert (before.reservation.get("cpu", 0.0), before.budget["cpu"]) == (0.0, 8.0)
+    stock = Play(staged("kube"))
+    assert queues(stock, apps(stock, 15.0), 15.0)[0].reservation == {}, "no scheduler but ours keeps anything"
+
+
+def test_a_node_of_a_play_shows_what_its_driver_is_charged() -> None:
+    """As a cluster's node does: its driver stands apart in the sum, and the sum adds up."""
+    play = Play(staged())
+    found = ledger(play, "node0", 15.0)
+    assert found is not None
+    assert [pod["role"] for pod in found["pods"]] == ["driver", "task", "task"]
+    cpu, memory = found["resources"]["cpu"], found["resources"]["memory"]
+    assert (cpu["drivers"], memory["drivers"]) == (1.0, GIBI)  # what it asks for: it uses less
+    assert cpu["estimate"] == pytest.approx(play.nodes(15.0)[0].estimate["cpu"] - 1.0)
+    for line in (cpu, memory):
+        assert max(line["allowed"] - line["estimate"] - line["drivers"], line["requested"]) == pytest.approx(
+            line["room"]
+        )
+    assert ledger(play, "node0", 1.0)["resources"]["cpu"]["drivers"] == 0.0  # type: ignore[index]

@@ -74,7 +74,7 @@ def test_a_file_that_is_no_recording_is_refused(tmp_path: Path) -> None:
     path.write_text('{"snapshot": 3}\n', encoding="utf-8")
     with pytest.raises(InvalidInput, match="--record"):
         list(replay(path))
-    with pytest.raises(InvalidInput, match="no file"):
+    with pytest.raises(InvalidInput, match="No such file"):
         list(replay(tmp_path / "absent"))
 
 

@@ -12,15 +12,29 @@ import typer
 if TYPE_CHECKING:
     from slackwater_cluster.api.client import ApiClient, ExtenderClient
 
-Kubeconfig = Annotated[Path | None, typer.Option(envvar="KUBECONFIG", help="Path of a kubeconfig.")]
-Context = Annotated[str | None, typer.Option(help="Context of that kubeconfig; default its current one.")]
+REACH = "How the cluster is reached"  # a part of the help text, which has columns of its own
+Kubeconfig = Annotated[
+    Path | None, typer.Option(envvar="KUBECONFIG", help="Path of a kubeconfig.", rich_help_panel=REACH)
+]
+Context = Annotated[
+    str | None, typer.Option(help="Context of that kubeconfig; default its current one.", rich_help_panel=REACH)
+]
 ExtenderUrl = Annotated[
     str,
-    typer.Option("--extender", envvar="SLACKWATER_EXTENDER_URL", help="Its address; default: through the API server."),
+    typer.Option(
+        "--extender",
+        envvar="SLACKWATER_EXTENDER_URL",
+        help="Its address; default: through the API server.",
+        rich_help_panel=REACH,
+    ),
 ]
 ExtenderCa = Annotated[
     Path | None,
-    typer.Option(envvar="SLACKWATER_EXTENDER_CA", help="PEM file of the CA of its certificate, with --extender."),
+    typer.Option(
+        envvar="SLACKWATER_EXTENDER_CA",
+        help="PEM file of the CA of its certificate, with --extender.",
+        rich_help_panel=REACH,
+    ),
 ]
 ExtenderToken = Annotated[
     Path | None,
@@ -28,11 +42,12 @@ ExtenderToken = Annotated[
         "--extender-token-file",
         envvar="SLACKWATER_EXTENDER_TOKEN_FILE",
         help="File with a bearer token for it, with --extender.",
+        rich_help_panel=REACH,
     ),
 ]
 Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help="Namespace; default that of the context.")]
 Everywhere = Annotated[bool, typer.Option("--all-namespaces", "-A", help="All namespaces.")]
-System = Annotated[str, typer.Option(help="Namespace that Slackwater is installed in.")]
+System = Annotated[str, typer.Option(help="Namespace that Slackwater is installed in.", rich_help_panel=REACH)]
 
 
 def api_server(kubeconfig: Path | None, context: str | None) -> ApiClient:

@@ -36,7 +36,7 @@ def command(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Lift our gate from PODS and take back parking. Exit codes: 0 freed, 1 nothing held, 3 some not freed, 4 no yes.
+    """Lift our gate from PODS, take back parking. Exit codes: 0 freed, 1 nothing held, 3 some not freed, 4 unconfirmed.
 
     Freed pods are placed by kube-scheduler at once, without regard to queues, pools and order.
     """

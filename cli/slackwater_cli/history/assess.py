@@ -144,7 +144,7 @@ def _trace_table(found: Study) -> None:
     rows = count(found.rows, "row")
     made = Table(title=f"{found.name}: used of requested ({rows}, each {found.what})", title_style="bold")
     made.add_column("")
-    for name in ("whole (eq. 7, by time)", *(f"p{round(100 * share)}" for share in SHARES)):
+    for name in ("whole, by time", *(f"p{round(100 * share)}" for share in SHARES)):
         made.add_column(name, justify="right")
     for kind, each in found.kinds.items():
         made.add_row(kind, f"{100 * each.whole:.2f} %", *(f"{each.at(share):.3f}" for share in SHARES))

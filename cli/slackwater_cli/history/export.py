@@ -26,9 +26,11 @@ def command(
     server: asking.Server,
 ) -> None:
     """Write arrivals, stages, requests, durations and use of the period into FILE."""
+    from slackwater_simulator.reports.page import prepare_file
     from slackwater_simulator.workload.readers.formats import stem, writer
 
     writer(file)  # a wrong name, or a library that is not there, is told before anything is asked
+    prepare_file(file, "FILE")
     from slackwater_monitor.assessment.run import run
     from slackwater_monitor.export import export, write
     from slackwater_simulator.charts.amounts import count

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # Seconds after which a window is surely complete: scrapes and remote writes come late.
 LATE = 60
 
+ASKING = "How Prometheus is asked"
 Url = Annotated[
     str | None,
     typer.Option(
@@ -37,21 +38,26 @@ Namespaces = Annotated[
 Since = Annotated[str, typer.Option(help="How far to look back: 12h, 7d, 2w.")]
 Until = Annotated[str | None, typer.Option(help="End of the period, ISO 8601; default now.")]
 Step = Annotated[str | None, typer.Option(help="Length of a window; default about 2,000 windows.")]
-Cache = Annotated[Path | None, typer.Option(help="Folder of answers; an interrupted run resumes there.")]
-Rate = Annotated[float, typer.Option(help="Queries per second at most.")]
-Timeout = Annotated[float, typer.Option(help="Seconds per query.")]
-Label = Annotated[list[str] | None, typer.Option(help="A renamed label: pod=kubernetes_pod_name.")]
-UserLabel = Annotated[list[str] | None, typer.Option(help="Pod label that names the user.")]
-TokenFile = Annotated[Path | None, typer.Option(help="File with a bearer token.")]
-Username = Annotated[str, typer.Option(help="For basic authentication.")]
-PasswordFile = Annotated[Path | None, typer.Option(help="File with that user's password.")]
-Ca = Annotated[Path | None, typer.Option(help="PEM file of the CA of Prometheus.")]
-Insecure = Annotated[bool, typer.Option("--insecure", help="Do not verify its certificate.")]
-Tenant = Annotated[str, typer.Option(help="X-Scope-OrgID of Mimir or Thanos.")]
+Cache = Annotated[
+    Path | None, typer.Option(help="Folder of answers; an interrupted run resumes there.", rich_help_panel=ASKING)
+]
+Rate = Annotated[float, typer.Option(help="Queries per second at most.", rich_help_panel=ASKING)]
+Timeout = Annotated[float, typer.Option(help="Seconds per query.", rich_help_panel=ASKING)]
+Label = Annotated[
+    list[str] | None, typer.Option(help="A renamed label: pod=kubernetes_pod_name.", rich_help_panel=ASKING)
+]
+UserLabel = Annotated[list[str] | None, typer.Option(help="Pod label that names the user.", rich_help_panel=ASKING)]
+TokenFile = Annotated[Path | None, typer.Option(help="File with a bearer token.", rich_help_panel=ASKING)]
+Username = Annotated[str, typer.Option(help="For basic authentication.", rich_help_panel=ASKING)]
+PasswordFile = Annotated[Path | None, typer.Option(help="File with that user's password.", rich_help_panel=ASKING)]
+Ca = Annotated[Path | None, typer.Option(help="PEM file of the CA of Prometheus.", rich_help_panel=ASKING)]
+Insecure = Annotated[bool, typer.Option("--insecure", help="Do not verify its certificate.", rich_help_panel=ASKING)]
+Tenant = Annotated[str, typer.Option(help="X-Scope-OrgID of Mimir or Thanos.", rich_help_panel=ASKING)]
 Match = Annotated[
     list[str] | None,
     typer.Option(
-        help="A label of this cluster's series, where Prometheus knows several clusters: cluster=prod; may be repeated."
+        help="A label of this cluster's series, where Prometheus knows several: cluster=prod; may be repeated.",
+        rich_help_panel=ASKING,
     ),
 ]
 

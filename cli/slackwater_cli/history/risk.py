@@ -116,7 +116,7 @@ def _columns(scores: list[Score]) -> list[Column[Score]]:
     columns: list[Column[Score]] = [
         Column("ESTIMATOR", lambda score: score.estimator),
         Column("VIOLATIONS", lambda score: f"{score.violation_rate:.3%}", number=True),
-        Column("95 %", lambda score: score.interval(2, "…"), number=True),
+        Column("INTERVAL", lambda score: score.interval(2, "…"), number=True),
         Column("SEVERITY", lambda score: f"{score.severity_mean:.2%}", number=True),
         Column("P99", lambda score: f"{score.severity_p99:.2%}", number=True),
         Column("SAVINGS", lambda score: f"{score.savings:.1%}", number=True),

@@ -9,12 +9,13 @@ import typer
 from rich.table import Table
 
 from slackwater_cli.options import policy_names
-from slackwater_cli.printing import Format, Output, data, put, tell, written
+from slackwater_cli.printing import Format, Output, console, data, put, tell, written
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
     from slackwater_monitor.whatif import Comparison, WhatIfFigures
 
+NARROWEST = 80  # characters of a line in which its numbers stand beside each other
 NAMES = {"kube": "kube (stock)"}
 POLICIES = "kube,slackwater,capacity,fair"
 
@@ -67,7 +68,8 @@ def _print(found: Comparison, *, wide: bool) -> None:
         made.add_row(
             f"{NAMES.get(name, name)}{world}{replay}", *_cells(each, wide), style="red" if each.deadlock else None
         )
-    put(made, wide=True)
+    out = console()
+    put(made, wide=wide or not out.is_terminal or out.width < NARROWEST)
     if found.errors:
         words = ", ".join(f"{name} {100 * error:+.1f} %" for name, error in found.errors.items())
         tell(f"error of the replay of what did happen: {words}")

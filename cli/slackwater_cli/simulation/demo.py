@@ -43,7 +43,7 @@ def command(
     ] = False,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the dashboard, on this machine only.")] = 8580,
 ) -> None:
-    """Play a contended hour on a virtual cluster, plain and with Slackwater, and compare."""
+    """Play a contended hour on a virtual cluster, under the stock scheduler and under Slackwater, and compare."""
     from slackwater_simulator.reports.page import prepare, write
     from slackwater_simulator.reports.story import standstill, told, verdict
     from slackwater_simulator.results.metrics import measure

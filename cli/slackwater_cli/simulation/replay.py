@@ -14,9 +14,9 @@ def command(
     recording: Path = typer.Argument(help="A file that the operator wrote with --record; .gz is read too."),
     show: int = typer.Option(10, min=0, help="How many differing rounds are shown."),
 ) -> None:
-    """Decide every recorded round again and name what differs: live is what is simulated, or it is told where not."""
+    """Decide recorded rounds again and name those that come out differently. Exit code 1 where one does."""
     from slackwater_simulator.charts.amounts import count
-    from slackwater_simulator.recordings import replay
+    from slackwater_simulator.recordings import REMEDY, replay
 
     rounds = releases = differing = 0
     for each in replay(recording):
@@ -27,7 +27,7 @@ def command(
             if differing <= show:
                 tell(f"round {rounds} at {each.now:g}: " + "; ".join(each.differences))
     if not rounds:
-        raise InvalidInput(str(recording), "it holds no round", "give a file written by --record")
+        raise InvalidInput(str(recording), "it holds no round", REMEDY)
     done = f"{count(rounds, 'round')} with {count(releases, 'release')} decided again"
     tell(f"{done}, {differing} of them otherwise")
     if differing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +11,7 @@ from rich.table import Table
 
 from slackwater.errors import InvalidInput
 from slackwater_cli.options import parse_settings, policy_names, refuse_unread
-from slackwater_cli.printing import FOR_PEOPLE, Format, Output, console, data, jsonable, put, tell, written
+from slackwater_cli.printing import FOR_PEOPLE, WIDEST, Format, Output, console, data, jsonable, put, tell, written
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
@@ -47,6 +48,11 @@ def _list(asked: bool) -> None:
             grid.add_row(f"  {name}", about)
     put(grid, wide=False)
     raise typer.Exit
+
+
+# Characters of a terminal's line: for the names of the rows, and for each policy, so that no word is broken.
+LABELS, READABLE = 15, 16
+LIVE = "With --live"  # a part of the help text
 
 
 # The command line, option by option.
@@ -91,15 +97,19 @@ SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Count broken lines in
 Live = Annotated[
     bool, typer.Option("--live", help="Play it into a real cluster, under slackwater or kube, beside the prediction.")
 ]
-Scale = Annotated[float, typer.Option(help="With --live: how many times as fast.")]
-Kubeconfig = Annotated[Path | None, typer.Option(help="With --live: the cluster to play into.")]
-Namespace = Annotated[str, typer.Option(help="With --live: made and removed again.")]
-Selector = Annotated[str, typer.Option(help="With --live: labels of the nodes to use, key=value,…")]
-Limit = Annotated[float, typer.Option(help="With --live: stop after so many seconds.")]
-Image = Annotated[
-    str, typer.Option(help="With --live: real containers of this image (burn, driver), for real kubelets.")
+Scale = Annotated[float, typer.Option(help="How many times as fast.", rich_help_panel=LIVE)]
+Kubeconfig = Annotated[Path | None, typer.Option(help="The cluster to play into.", rich_help_panel=LIVE)]
+Namespace = Annotated[
+    str, typer.Option(help="Namespace that is made for it, and removed afterwards.", rich_help_panel=LIVE)
 ]
-Burn = Annotated[float, typer.Option(help="With --image: the share of the workload's use they really take.")]
+Selector = Annotated[str, typer.Option(help="Labels of the nodes to use: key=value,…", rich_help_panel=LIVE)]
+Limit = Annotated[float, typer.Option(help="Stop after so many seconds.", rich_help_panel=LIVE)]
+Image = Annotated[
+    str, typer.Option(help="Real containers of this image (burn, driver), for real kubelets.", rich_help_panel=LIVE)
+]
+Burn = Annotated[
+    float, typer.Option(help="With --image: the share of the workload's use they really take.", rich_help_panel=LIVE)
+]
 
 
 def command(
@@ -205,15 +215,23 @@ def _print(outcomes: list[Outcome], output: Format, *, forecasts: bool) -> None:
     if output not in FOR_PEOPLE:
         data([described(each) | (_judged(each) if each.policy in asked else {}) for each in outcomes], output)
         return
-    out = console()
-    out.print(terminal(table(outcomes), boxed=True))
-    counted = causes.table(outcomes)
-    if counted is not None:
-        out.print(terminal(counted, boxed=True))
+    out = console(width=WIDEST if output is Format.WIDE else None)
+    parts = list(_parts(outcomes, out.width))
+    for made in (*map(table, parts), *map(causes.table, parts)):
+        if made is not None:
+            out.print(terminal(made, boxed=True))
     for outcome in asked.values():
         tell(_sentence(outcome))
     for line in notes(outcomes):
         tell(line, style="dim")
+
+
+def _parts(outcomes: list[Outcome], width: int) -> Iterator[list[Outcome]]:
+    """As many policies side by side as a terminal has room for, about as many in each table."""
+    most = max(1, (width - LABELS) // READABLE)
+    tables = -(-len(outcomes) // most)
+    size = -(-len(outcomes) // tables)
+    return (outcomes[start : start + size] for start in range(0, len(outcomes), size))
 
 
 def _judged(outcome: Outcome) -> dict[str, object]:

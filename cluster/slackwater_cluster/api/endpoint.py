@@ -38,6 +38,10 @@ class Endpoint:
             raise Unavailable(f"API server: no proof of who we are: {type(problem).__name__}: {problem}") from problem
 
 
+# What the client library calls an invalid file that holds nothing.
+NOWHERE = "neither $KUBECONFIG nor ~/.kube/config is a file with a cluster in it"
+
+
 def endpoint(kubeconfig: Path | None = None, context: str | None = None) -> Endpoint:
     """The given kubeconfig, else the pod's own service account, else the user's kubeconfig ($KUBECONFIG, ~/.kube)."""
     if kubeconfig is not None and not kubeconfig.exists():
@@ -53,7 +57,7 @@ def endpoint(kubeconfig: Path | None = None, context: str | None = None) -> Endp
     except Unavailable:
         raise
     except Exception as problem:  # whatever the client library and PyYAML raise about a file
-        said = fault(problem).rstrip(".")
+        said = NOWHERE if "No configuration found" in str(problem) else fault(problem).rstrip(".")
         raise Unavailable(f"no usable Kubernetes configuration ({said}); give --kubeconfig FILE") from problem
     return Endpoint(settings.host.rstrip("/"), _tls(settings), _headers(settings), _proxy(settings))
 

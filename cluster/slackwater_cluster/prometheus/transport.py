@@ -38,6 +38,7 @@ NOT_ALLOWED = "give --token-file or --username and --password-file (in settings:
 
 
 _USER = re.compile(r"//[^/@]*@")
+_ERRNO = re.compile(r"^\[Errno -?\d+\] ")
 
 
 class TooHeavy(Unavailable):
@@ -195,8 +196,11 @@ class QuerySession:
 
 
 def _unanswered(problem: Exception) -> str:
-    words = f"{type(problem).__name__}: {problem}"
-    return f"{words}; {UNREACHABLE}" if isinstance(problem, httpx2.ConnectError) else words
+    if not isinstance(problem, httpx2.ConnectError):
+        return f"{type(problem).__name__}: {problem}"
+    if "WRONG_VERSION_NUMBER" in str(problem):
+        return "what answers there does not speak TLS; write http:// in place of https://"
+    return f"it cannot be reached ({_ERRNO.sub('', str(problem))}); {UNREACHABLE}"
 
 
 def _said(reply: httpx2.Response) -> str:

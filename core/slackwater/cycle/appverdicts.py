@@ -85,12 +85,12 @@ SENTENCES: Mapping[WaitReason, str] = {
     ),
     WaitReason.BEHIND: "waits behind {ahead}, which waits for {why}",
     WaitReason.POOL: (
-        "the {category} pool has {size:.1f} of {tot:.1f} slots, {occupied:.1f} are taken or promised to apps "
-        "that have started, this app needs {need:.1f}"
+        "the {category} pool has {size:.1f} of {tot:.1f} slots; {occupied:.1f} are taken or promised to apps "
+        "that have started, and this app needs {need:.1f}"
     ),
     WaitReason.LENT: (
-        "the {category} pool has {size:.1f} of {tot:.1f} slots, {occupied:.1f} are taken or promised to apps "
-        "that have started, this app needs {need:.1f}, but only {unused:.1f} of the queue are free: the other pool "
+        "the {category} pool has {size:.1f} of {tot:.1f} slots; {occupied:.1f} are taken or promised to apps "
+        "that have started, and this app needs {need:.1f}, but only {unused:.1f} of the queue are free: the other pool "
         "borrowed the rest until its pods end"
     ),
     WaitReason.GANG: "a gang starts with all of its {expected} pods or none; there so far: {present}",
@@ -103,7 +103,7 @@ SENTENCES: Mapping[WaitReason, str] = {
     ),
     WaitReason.DRIVER: "its driver is not running yet, and {count} pods have to wait for it",
     WaitReason.PARENTS: "stage {stage} (level {level}) starts once the stages before it are placed",
-    WaitReason.ROOM: "the nodes of queue {queue} have {free} {kind} free in all, a pod of this app asks for {ask}",
+    WaitReason.ROOM: "the nodes of queue {queue} have {free} {kind} free in all, and a pod of this app asks for {ask}",
     WaitReason.FRAGMENTED: "no single node of queue {queue} has room for {ask}; it goes as soon as one has",
     WaitReason.UNPLACED: (
         "placement found no node for {what} a moment ago, although by the last count one has room for such a pod; "

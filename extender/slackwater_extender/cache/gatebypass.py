@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from slackwater.placement.reasons import FilterReason
 from slackwater.resources import Resources
+from slackwater.validation import refusal
 from slackwater_cluster.apps.membership import app_id
 from slackwater_cluster.customresources import AdmissionQueueStatus, ReservationPoolStatus, TrackedApp
 from slackwater_cluster.customresources.base import Part
@@ -55,7 +56,7 @@ class Guard:
             try:
                 self._put(kind, record)
             except ValidationError as problem:
-                log.warning("not understood", kind=kind, name=record.name, problem=problem.errors()[0]["msg"])
+                log.warning("not understood", kind=kind, name=record.name, problem=": ".join(refusal(problem.errors())))
                 self._forget(kind, record)
 
     def drop(self, kind: str, records: Iterable[CustomRecord]) -> None:

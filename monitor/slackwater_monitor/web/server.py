@@ -30,9 +30,11 @@ from slackwater_monitor.web.app import dashboard
 class Server(OneProcess):
     """The dashboard's server; `make` is called in the worker, after the fork."""
 
-    def __init__(self, settings: Settings, make: Callable[[], Flask]) -> None:
+    def __init__(self, settings: Settings, make: Callable[[], Flask], *, quiet: bool = False) -> None:
         self._make, self._settings = make, settings
         options = {"worker_class": "gthread", "keepalive": 30, "timeout": 120}
+        if quiet:
+            options["loglevel"] = "warning"
         super().__init__(settings.host, settings.port, settings.threads, options)
 
     def load(self) -> Any:
@@ -62,7 +64,7 @@ def check_address(settings: Settings) -> None:
 
 def serve(source: Chooser, settings: Settings) -> None:
     """Show any source until interrupted; `slackwater demo --serve` gives a simulation."""
-    Server(settings, lambda: dashboard(source, settings)).run()
+    Server(settings, lambda: dashboard(source, settings), quiet=True).run()  # a terminal of a person, not a log
 
 
 def serve_cluster(settings: Settings) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -9,6 +10,9 @@ from typing import ClassVar, NamedTuple
 
 from rich import table as rich
 from rich.box import HEAVY_HEAD
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
 from rich.text import Text
 
 
@@ -61,11 +65,36 @@ def terminal(made: Table, *, boxed: bool = False) -> rich.Table:
         header_style="bold" if boxed else "dim",
     )
     for at, name in enumerate(_heads(made)):
-        grid.add_column(Text(name), justify="left" if made.textual(at) else "right", overflow="fold")
+        grid.add_column(Head(name), justify="left" if made.textual(at) else "right", overflow="fold")
     for at, row in enumerate(made.rows):
         style = "bold red" if at in made.alarms else None
         grid.add_row(*map(_coloured, row), end_section=at in made.rules, style=style)
     return grid
+
+
+class Head:
+    """A heading that is broken where its words are joined, `small-first-` and `backfill`, before anywhere else."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.pieces = re.findall(r"[^\s\-?&/]*(?:[\-?&/]|\s+|$)", name)
+
+    def __str__(self) -> str:
+        """The heading."""
+        return self.name
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        """As wide as its longest piece at least, as the whole at most."""
+        return Measurement(max(cell_len(piece.rstrip()) for piece in self.pieces), cell_len(self.name))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """As many pieces on a line as fit."""
+        lines = [""]
+        for piece in self.pieces:
+            if lines[-1] and cell_len((lines[-1] + piece).rstrip()) > options.max_width:
+                lines.append("")
+            lines[-1] += piece
+        yield Text("\n".join(line.rstrip() for line in lines), overflow="fold")
 
 
 def _heads(made: Table) -> Iterator[str]:

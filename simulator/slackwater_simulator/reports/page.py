@@ -37,24 +37,22 @@ def write(outcomes: Sequence[Outcome], folder: Path, story: Story | None = None)
     return path
 
 
-def prepare(folder: Path) -> None:
-    """Make the folder of a page, or say why it cannot be: before anything is played for it."""
+def prepare(folder: Path, field: str = "--report") -> None:
+    """Make the folder of a page, or say why it cannot be: before anything is played or asked for it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InvalidInput("--report", f"folder {str(folder)!r} cannot be made ({error.strerror})", WHERE) from error
+        raise InvalidInput(field, f"folder {str(folder)!r} cannot be made ({error.strerror})", WHERE) from error
     if not os.access(folder, os.W_OK):
-        raise InvalidInput("--report", f"nothing can be written into folder {str(folder)!r}", WHERE)
+        raise InvalidInput(field, f"nothing can be written into folder {str(folder)!r}", WHERE)
 
 
-def prepare_file(path: Path) -> None:
-    """The same for a page that is one file; to write over one that is there, nothing is asked of its folder."""
+def prepare_file(path: Path, field: str = "--report") -> None:
+    """The same for what is one file; to write over one that is there, nothing is asked of its folder."""
     if not os.access(path, os.F_OK):
-        prepare(path.parent)
+        prepare(path.parent, field)
     elif path.is_dir() or not os.access(path, os.W_OK):
-        raise InvalidInput(
-            "--report", f"file {str(path)!r} cannot be written", "name a file that may be made or written to"
-        )
+        raise InvalidInput(field, f"file {str(path)!r} cannot be written", "name a file that may be made or written to")
 
 
 def render(outcomes: Sequence[Outcome], story: Story | None = None) -> str:

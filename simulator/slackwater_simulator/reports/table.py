@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from slackwater_simulator.charts.amounts import count
+from slackwater_simulator.charts.amounts import count, rounded
 from slackwater_simulator.charts.table import Table
 from slackwater_simulator.results.metrics import Metrics, Spread, measure
 from slackwater_simulator.results.outcome import Outcome
@@ -31,13 +31,18 @@ def seconds(value: float) -> str:
     return f"{value:,.{digits}f}"
 
 
+def brief(value: float) -> str:
+    """A time beside others: three digits that count, so that a column for each policy fits into 80 characters."""
+    return rounded(value) if math.isfinite(value) else "–"
+
+
 def percent(value: float) -> str:
     """A share as percent."""
     return f"{value:.1%}" if math.isfinite(value) else "–"
 
 
 def _three(pick: Callable[[Metrics], Spread]) -> Cell:
-    return lambda metrics, _: " / ".join(seconds(value) for value in _values(pick(metrics)))
+    return lambda metrics, _: " / ".join(brief(value) for value in _values(pick(metrics)))
 
 
 def _values(spread: Spread) -> tuple[float, float, float]:

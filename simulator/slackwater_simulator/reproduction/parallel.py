@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from slackwater.validation import processes as some
+
 Result = TypeVar("Result")
 Tick = Callable[[float], None]
 
@@ -13,7 +15,7 @@ class SeedSpread:
     """`processes` 1 runs here; −1 uses all cores. `tick` hears the share of expected runs that are over."""
 
     def __init__(self, processes: int = 1, tick: Tick | None = None, expected: int = 0) -> None:
-        self.processes, self.tick, self.expected = processes, tick, expected
+        self.processes, self.tick, self.expected = some("jobs", processes), tick, expected
         self.over = 0
 
     def __call__(self, function: Callable[..., Result], calls: Sequence[tuple[Any, ...]]) -> list[Result]:

@@ -19,6 +19,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, ValidationError, field_validator
 
 from slackwater.errors import InvalidInput
+from slackwater.validation import refusal
 from slackwater_simulator.workload.workload import GIBI, Request
 from slackwater_simulator.workload.yamlfile import document
 
@@ -144,9 +145,8 @@ def _from_yaml(path: Path) -> Cluster:
 
 
 def _first(error: ValidationError) -> str:
-    detail = error.errors()[0]
-    where = ".".join(str(part) for part in detail["loc"])
-    return f"{where}: {detail['msg'].removeprefix('Value error, ')}"
+    where, wrong = refusal(error.errors())
+    return f"{where}: {wrong}" if where else wrong
 
 
 def _build(name: str, groups: Iterable[Group]) -> Cluster:

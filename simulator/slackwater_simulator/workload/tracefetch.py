@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import tarfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from urllib.error import HTTPError, URLError
@@ -83,7 +84,7 @@ def _table(archive: bytes, folder: str) -> bytes:
 def _unpacked(data: bytes) -> bytes:
     try:
         return gzip.decompress(data) if data.startswith(GZIP) else data
-    except (OSError, EOFError):
+    except (OSError, EOFError, zlib.error):
         return b""  # a broken archive is no trace; the checksum says so
 
 

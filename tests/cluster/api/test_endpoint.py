@@ -151,3 +151,11 @@ def test_a_program_without_a_cluster_ends_with_one_sentence(tmp_path: Path, prog
     assert done.returncode == code
     said = (done.stdout + done.stderr).strip().removeprefix("slackwater-extender: ")
     assert said == f"there is no kubeconfig {absent}; give --kubeconfig another path, or leave it out"
+
+
+def test_where_no_kubeconfig_is_the_places_are_named(tmp_path: Path) -> None:
+    """The client library speaks of an invalid file there, which sends people to look for one."""
+    code = "from slackwater_cluster.api.endpoint import endpoint; endpoint()"
+    env = {name: text for name, text in os.environ.items() if not name.startswith("KUBE")} | {"HOME": str(tmp_path)}
+    said = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False).stderr
+    assert "no usable Kubernetes configuration (neither $KUBECONFIG nor ~/.kube/config is a file" in said

@@ -15,7 +15,7 @@ def test_memory_is_told_in_gib() -> None:
     """Never as bytes, and never with an exponent."""
     numbers = {"queue": "default", "kind": "memory", "free": 25.6 * GIB, "ask": 64 * GIB}
     assert Verdict("app", WaitReason.ROOM, numbers).sentence == (
-        "the nodes of queue default have 25.6 GiB memory free in all, a pod of this app asks for 64 GiB"
+        "the nodes of queue default have 25.6 GiB memory free in all, and a pod of this app asks for 64 GiB"
     )
 
 
@@ -41,4 +41,4 @@ def test_slots_beyond_the_pool_are_told_as_promised(reason: WaitReason) -> None:
     """Apps that started were promised room for tasks that still wait: 410 of 219.5 slots cannot all be taken."""
     numbers = {"category": "small", "size": 219.5, "tot": 220.5, "occupied": 410.0, "need": 2.0, "unused": 0.0}
     said = Verdict("app", reason, numbers).sentence
-    assert "410.0 are taken or promised to apps that have started, this app needs 2.0" in said
+    assert "410.0 are taken or promised to apps that have started, and this app needs 2.0" in said

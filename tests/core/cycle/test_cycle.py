@@ -219,7 +219,7 @@ class TestLimits:
         outcome = decide(snapshot(running_app("app", held=5, size=2), on=queue(16, free=5)))
         assert len(released(outcome)) == 2
         alone = decide(snapshot(running_app("app", held=5, size=2), on=queue(16, free=1)))
-        assert "have 1 cpu free in all, a pod of this app asks for 2" in alone.verdicts["app"].sentence
+        assert "have 1 cpu free in all, and a pod of this app asks for 2" in alone.verdicts["app"].sentence
 
     def test_pods_that_no_node_can_take_do_not_take_the_turn_of_others(self) -> None:
         """Free in all is not free on one node: what placement refused waits, with that reason, and others go."""

@@ -79,7 +79,7 @@ def test_trace_of_bad_lines_says_how_many_and_why(tmp_path: Path) -> None:
     """Who asked for bad lines to be skipped learns that none was good, and what is wrong with the first."""
     path = tmp_path / "bad.jsonl"
     path.write_text('{"format": "slackwater-trace", "version": 1}\n{"id": "a"}\n{"id": 2}\n')
-    with pytest.raises(InvalidInput, match=r"holds no job: 2 .*skipped, .*bad.jsonl, line 2: submit: Field required"):
+    with pytest.raises(InvalidInput, match=r"holds no job: 2 .*skipped, .*bad.jsonl, line 2: submit: it is missing"):
         load(str(path), skip_bad=True)
 
 

@@ -1,5 +1,6 @@
 """Whatever happens to a file: it is read, or refused with a sentence; never a crash."""
 
+import gzip
 from contextlib import suppress
 from pathlib import Path
 
@@ -43,6 +44,19 @@ def test_damaged_file_is_read_or_refused(tmp_path: Path, name: str, data: st.Dat
     for skip in (False, True):
         with suppress(SlackwaterError):
             assert sound(open_workload(path, skip_bad=skip))
+
+
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_damaged_gzip_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
+    """What zlib, gzip and the end of the file say about it are three kinds of errors."""
+    good = gzip.compress(content("tiny.swf", tmp_path))
+    start = data.draw(st.integers(2, len(good)))
+    stop = start + data.draw(st.integers(0, 30))
+    path = tmp_path / "trace.swf.gz"
+    path.write_bytes(good[:start] + data.draw(st.binary(max_size=30)) + good[stop:])
+    with suppress(SlackwaterError):
+        assert sound(open_workload(path))
 
 
 def sound(workload: Workload) -> bool:

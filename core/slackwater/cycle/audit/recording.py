@@ -43,7 +43,7 @@ def recorded(line: Mapping[str, Any]) -> tuple[Snapshot, dict[str, Any]]:
     try:
         snapshot, decided = value(line["snapshot"]), line["decision"]
     except (KeyError, TypeError, AttributeError, ValueError) as problem:
-        raise _unreadable(repr(problem)) from problem
+        raise _unreadable("it is no round") from problem
     if not isinstance(snapshot, Snapshot) or not isinstance(decided, dict):
         raise _unreadable("it holds no snapshot and decision")
     return snapshot, decided
@@ -142,4 +142,4 @@ def _default(each: Field[Any], found: object) -> bool:
 
 
 def _unreadable(problem: str) -> InvalidInput:
-    return InvalidInput("recording", f"a line cannot be read ({problem})", "give a file written by --record")
+    return InvalidInput("recording", problem, "give a file that the operator wrote with --record")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from slackwater.admission.budget import Budget, RunningMeans, budget
 from slackwater.resources import Resources
 from slackwater_monitor.sources.simulated.play import Play
 from slackwater_monitor.sources.views import App, Bar, Queue
@@ -79,6 +80,7 @@ def queues(play: Play, found: Sequence[App], now: float) -> list[Queue]:
     """Queues with who runs and who waits in them."""
     names = sorted({app.queue for app in found}) or ["default"]
     total = dict(zip(play.outcome.cluster.kinds, play.outcome.cluster.total, strict=True))
+    held = _budget(play, now) if play.overcommits else None
     active = play.active(now) & (play.rows.stage == DRIVER)
     running = dict.fromkeys(names, 0)
     for job in play.rows.job[active].tolist():
@@ -89,12 +91,28 @@ def queues(play: Play, found: Sequence[App], now: float) -> list[Queue]:
             name,
             namespaces=(NAMESPACE,),
             capacity=total,
+            reservation=dict(held.reserved) if held is not None else {},
+            budget=dict(held.left) if held is not None else {},
             drivers_running=running[name],
             drivers_waiting=sum(1 for app in found if app.queue == name and app.phase == "Waiting"),
             held=sum(app.pods["held"] for app in found if app.queue == name),
         )
         for name in names
     ]
+
+
+def _budget(play: Play, now: float) -> Budget:
+    """The test for the next driver of average size: all queues of a play share its nodes."""
+    kinds, rows, means = play.outcome.cluster.kinds, play.rows, RunningMeans()
+    for row in np.flatnonzero(play.active(now)).tolist():
+        request = Resources.from_vector(kinds, play.requests[row].tolist())
+        if rows.stage[row] != DRIVER:
+            means.start_task(request)
+        elif stages := play.jobs[rows.job[row]].stages:
+            means.start_driver(request, Resources.from_vector(kinds, stages[0].request))
+        else:
+            means.start_driver(request)
+    return budget(Resources.from_vector(kinds, play.outcome.cluster.total), means)
 
 
 def bars(play: Play, number: int, now: float) -> list[Bar]:

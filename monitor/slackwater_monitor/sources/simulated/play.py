@@ -13,6 +13,7 @@ from slackwater_monitor.sources.simulated.usage import Wants
 from slackwater_monitor.sources.views import Node, Pool, Side
 from slackwater_simulator.results.metrics import requests, small_jobs
 from slackwater_simulator.results.outcome import Hold, Outcome, whole
+from slackwater_simulator.results.status import DRIVER
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -86,6 +87,13 @@ class Play:
             has, may, asked, spent, guess, left = (dict(zip(kinds, each.tolist(), strict=False)) for each in columns)
             made.append(Node(node.name, has, may, asked, spent, guess, left, pods=int(pods[at])))
         return made
+
+    def drivers(self, now: float) -> tuple[Floats, Floats, Floats]:
+        """What drivers of each node asked for, use, and are charged: CPU and memory, node by node."""
+        active = self.active(now) & (self.rows.stage == DRIVER)
+        asked, used = self.requests[:, : len(KINDS)], self.usage.at(now)
+        declared, spent, charged = (self._per_node(each, active) for each in (asked, used, np.maximum(asked, used)))
+        return declared, spent, charged
 
     def _believed(self, used: Floats, declared: Floats, now: float) -> Floats:
         """The ledger's estimates of CPU and memory, node by node; where there are none, what is requested."""

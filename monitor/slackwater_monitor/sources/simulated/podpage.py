@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from slackwater.ledger.types import RoomLine
 from slackwater.resources import least
 from slackwater_monitor.sources.explanation import Explanation, in_numbers
 from slackwater_monitor.sources.simulated.apps import NAMESPACE, apps, bars, pod_name, queues
-from slackwater_monitor.sources.simulated.play import Play
+from slackwater_monitor.sources.simulated.play import KINDS, Play
 from slackwater_monitor.sources.views import Amounts, App, Bar, Node, pool_of
 from slackwater_simulator.results.status import DRIVER
 
@@ -50,7 +50,7 @@ def explained(play: Play, name: str, now: float) -> Explanation | None:
         queue=queue,
         pool=pool_of(queue.name, play.pools(now)),
         ledger={"declared": asked, "native": asked, "now": _now(nodes, best, asked) if waits else None},
-        resources=in_numbers(chosen.name, _lines(chosen)) if chosen is not None else {},
+        resources=in_numbers(chosen.name, _lines(play, chosen, now)) if chosen is not None else {},
         note=SPREAD if waits and best and app.reason == WaitReason.FRAGMENTED else "",
     )
 
@@ -64,7 +64,7 @@ def ledger(play: Play, name: str, now: float) -> dict[str, Any] | None:
     here = np.flatnonzero(play.active(now) & (rows.node == at))
     used = play.usage.at(now)
     pods = [_pod(play, int(row), used[row].tolist()) for row in here]
-    return {"name": name, "open": node.open, "resources": _lines(node), "pods": pods}
+    return {"name": name, "open": node.open, "resources": _lines(play, node, now), "pods": pods}
 
 
 def _pod(play: Play, row: int, used: list[float]) -> dict[str, Any]:
@@ -128,14 +128,28 @@ def _lack(node: Node, asked: Amounts) -> str:
     return next((f"too little {'CPU' if kind == 'cpu' else kind}" for kind in short), "")
 
 
-def _lines(node: Node) -> dict[str, dict[str, Any]]:
+def _lines(play: Play, node: Node, now: float) -> dict[str, dict[str, Any]]:
     """The arithmetic of a node's room, in the words of the extender."""
-    return {kind: _line(node, kind).told() for kind in node.allocatable}
+    at = [each.name for each in play.outcome.cluster.nodes].index(node.name)
+    drivers = [dict(zip(KINDS, each[at].tolist(), strict=True)) for each in play.drivers(now)]
+    return {
+        kind: _line(node, kind, Drivers(*(each.get(kind, 0.0) for each in drivers))).told() for kind in node.allocatable
+    }
 
 
-def _line(node: Node, kind: str) -> RoomLine:
-    size, used = node.allocatable[kind], node.used.get(kind, 0.0)
-    declared, estimate = node.declared[kind], node.estimate[kind]
+class Drivers(NamedTuple):
+    """Of one kind, what the drivers of a node asked for, what they use, and what they are charged."""
+
+    declared: float
+    used: float
+    charged: float
+
+
+def _line(node: Node, kind: str, drivers: Drivers) -> RoomLine:
+    """As the ledger keeps them, drivers stand apart: what is used and estimated here is of the other pods."""
+    size, declared, believed = node.allocatable[kind], node.declared[kind], node.estimate[kind]
+    used, reserved = max(node.used.get(kind, 0.0) - drivers.used, 0.0), declared - drivers.declared
+    charged = min(drivers.charged, believed)  # a play knows only the sum of what was believed, drivers included
     return RoomLine(
         capacity=size,
         allocatable=size,
@@ -143,15 +157,15 @@ def _line(node: Node, kind: str) -> RoomLine:
         real=size,
         used=used,
         learned=used,
-        residual=max(estimate - used, 0.0),
-        reserved=declared,
-        known=declared,
-        estimate=estimate,
+        residual=max(believed - charged - used, 0.0),
+        reserved=reserved,
+        known=reserved,
+        estimate=believed - charged,
         declared=declared,
-        drivers=0.0,
+        drivers=charged,
         native=declared,
         # A node's page shows no room below 0, and a sum must add up.
-        room=node.room[kind] or min(0.0, max(node.allowed[kind] - estimate, size - declared)),
+        room=node.room[kind] or min(0.0, max(node.allowed[kind] - believed, size - declared)),
         stale=False,
         requested=size - declared,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import importlib
 from codecs import BOM_UTF8
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ from typing import Protocol, cast
 
 from slackwater.errors import InvalidInput
 from slackwater_simulator.workload.readers.check import distinct
-from slackwater_simulator.workload.readers.source import GZIP_MAGIC, load_text
+from slackwater_simulator.workload.readers.source import load_head, load_text
 from slackwater_simulator.workload.workload import Workload
 
 # Enough to see the first object's fields in nearly every file.
@@ -81,7 +80,7 @@ def _ending(path: Path) -> str | None:
 
 def detect(path: Path) -> str:
     """The name of the reader for a file."""
-    head = _head(path)
+    head = load_head(path, SNIFF)
     if head.startswith(b"PAR1"):
         return "parquet"
     text = head.removeprefix(BOM_UTF8).decode("utf-8", errors="replace").lstrip()
@@ -93,17 +92,6 @@ def detect(path: Path) -> str:
     if name is None:
         raise InvalidInput(path.name, _looks_like(text), f"give {KNOWN}")
     return name
-
-
-def _head(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            zipped = file.read(2) == GZIP_MAGIC
-        with gzip.open(path) if zipped else path.open("rb") as file:
-            return file.read(SNIFF)
-    except (OSError, EOFError) as error:
-        problem = f"{str(path)!r} cannot be read ({getattr(error, 'strerror', None) or error})"
-        raise InvalidInput("workload", problem, "give the path of a trace file, or gen:NAME for a generator") from error
 
 
 def _json_format(text: str) -> str | None:

@@ -9,6 +9,7 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from slackwater.errors import InvalidInput
+from slackwater.validation import refusal
 from slackwater_simulator.workload.readers.check import problem
 from slackwater_simulator.workload.readers.schema import VERSION, Header, JobEntry, header_of, job_entry, with_header
 from slackwater_simulator.workload.readers.source import Faults, load_text, numbered
@@ -54,9 +55,8 @@ def parse_header(path: Path, line: int, text: str | bytes) -> Header:
 
 def first_problem(error: ValidationError) -> str:
     """Field and message of the first thing pydantic refused."""
-    detail = error.errors()[0]
-    where = ".".join(str(part) for part in detail["loc"])
-    return f"{where}: {detail['msg']}" if where else detail["msg"]
+    where, wrong = refusal(error.errors())
+    return f"{where}: {wrong}" if where else wrong
 
 
 def write(workload: Workload, path: Path) -> None:

@@ -12,11 +12,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 from slackwater.errors import InvalidInput
+from slackwater_simulator.workload.publictraces import TRACES
 
 GZIP_MAGIC = b"\x1f\x8b"
+# What Python raises where gzipped data is cut or changed.
+DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)
+ADDRESS = re.compile(r"[a-z][a-z0-9]+:/")  # a path has lost one of its slashes
+# What may be a generator, too.
+GENERATED, GENERATORS = ("workload", "series"), ", or gen:NAME for a generator"
 # How many broken places are quoted in the notes of a workload; the rest is only counted.
 QUOTED = 5
 SKIPPED = "skipped "  # how such a note begins
@@ -47,17 +53,40 @@ def load_bytes(path: Path, what: str = "workload") -> bytes:
 
     `what` is what the command calls it.
     """
+    with _unzipped(path, what) as file:
+        return file.read().removeprefix(BOM_UTF8)
+
+
+def load_head(path: Path, most: int, what: str = "workload") -> bytes:
+    """The first `most` bytes of the content of a file, which tell its format; a pipe would be without them then."""
+    if path.is_fifo():
+        raise InvalidInput(what, f"{str(path)!r} can be read only once", "write it into a file first")
+    with _unzipped(path, what) as file:
+        return file.read(most)
+
+
+@contextmanager
+def _unzipped(path: Path, what: str) -> Iterator[IO[bytes]]:
+    """The file open for reading; what goes wrong with it, also while it is read, is told in a sentence."""
     try:
-        raw = path.read_bytes()
-    except OSError as error:
-        problem = f"{str(path)!r} cannot be read ({error.strerror or error})"
-        raise InvalidInput(what, problem, "give the path of a trace file, or gen:NAME for a generator") from error
-    if not raw.startswith(GZIP_MAGIC):
-        return raw.removeprefix(BOM_UTF8)
-    try:
-        return gzip.decompress(raw).removeprefix(BOM_UTF8)
-    except (OSError, EOFError, zlib.error) as error:
+        with path.open("rb") as file:
+            zipped = file.peek(2).startswith(GZIP_MAGIC)
+            yield cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if zipped else file
+    except DAMAGED as error:
         raise InvalidInput(path.name, f"the gzip data is damaged ({error})", "fetch the file again") from error
+    except OSError as error:
+        raise InvalidInput(what, *_unread(path, error, what)) from error
+
+
+def _unread(path: Path, error: OSError, what: str) -> tuple[str, str]:
+    """What is wrong with a path, and what to do."""
+    if ADDRESS.match(str(path)):
+        return f"{str(path)!r} is an address, and no file", "download it first (curl -LO ADDRESS)"
+    problem = f"{str(path)!r} cannot be read ({error.strerror or error})"
+    public = next((trace.name for trace in TRACES.values() if trace.file == path.name), None)
+    if public is not None and isinstance(error, FileNotFoundError):
+        return problem, f"this public trace comes by: slackwater traces fetch {public}"
+    return problem, f"give the path of a trace file{GENERATORS if what in GENERATED else ''}"
 
 
 def load_text(path: Path, what: str = "workload") -> str:
