@@ -32,7 +32,9 @@ log = structlog.get_logger(__name__)
 
 # Seconds for which a question whose answer was given up may still be worked on.
 LATE = 10.0
-STALE = 40.0  # … and for which a release waits: the extender keeps a place for 75, and the writes take some of them
+# … for which a release waits, and after which the places of gangs are asked for again: the extender keeps one for 75,
+# and the writes take some of them.
+STALE = 40.0
 LOOK = 0.1  # seconds between two looks at a backlog: what is written may turn out to be slow
 PIECE = 1000  # pods in one request to take reservations back: they are taken back under one lock
 # Pods that nobody lets go now: what is kept for them is kept for nobody.
@@ -66,6 +68,7 @@ class ReleaseWriter:
     _writing: Counter[str] = field(default_factory=Counter)  # releases that are written or wait for that, by namespace
     _line: dict[str, _Waiting] = field(default_factory=dict)  # those among them that wait, by the pod's uid
     _newest: dict[str, Handover] = field(default_factory=dict)  # the last of each pod's releases that go on
+    _kept_at: float = 0.0  # when the first gang that is written was placed, or all of them anew
     _doubtful: dict[str, float] = field(default_factory=dict)  # pods that may be reserved for, and asked about until
 
     def __post_init__(self) -> None:
@@ -82,6 +85,8 @@ class ReleaseWriter:
         for each in handovers:
             self.cache.begin(each.pod.uid, now, each.node, growth=each.how == GROWN)
         self._writing.update(each.pod.namespace for each in handovers)
+        if not self._writes_gangs():
+            self._kept_at = now
         self._newest.update({each.pod.uid: each for each in handovers})
         for each in handovers:
             self.start(self._carry(each)).add_done_callback(partial(self._carried, each))
@@ -132,6 +137,21 @@ class ReleaseWriter:
                 back.append(uid)
         if back:
             await self.unreserve(back)
+        await self._keep_gangs()
+
+    async def _keep_gangs(self) -> None:
+        """Have the extender keep the places of gangs that are written for long: what is left of one needs them all."""
+        if not self._writes_gangs() or self.clock() - self._kept_at < STALE:
+            return
+        self._kept_at = self.clock()
+        try:
+            await self.tell_again(gangs=True)
+        except Unavailable as problem:
+            self.grace.failed(problem)
+            self._kept_at -= STALE / 2  # soon again: two tries more before a place ends
+
+    def _writes_gangs(self) -> bool:
+        return any(each.gang for each in self._newest.values())
 
     def _begun(self, uid: str, waiting: _Waiting) -> None:
         """It waits no more. Another release of the same pod may."""
@@ -161,9 +181,13 @@ class ReleaseWriter:
         if writes := {*self._under_way, *self.clearing.values()}:
             await asyncio.wait(writes, timeout=seconds)
 
-    async def tell_again(self) -> None:
-        """Have another extender keep the places of releases that are still being written: nothing shows them yet."""
-        released = ((self.cache.index.pod(uid), self.cache.in_flight.get(uid)) for uid in self._newest)
+    async def tell_again(self, *, gangs: bool = False) -> None:
+        """Have an extender keep the places of releases, or of gangs alone, that are still being written.
+
+        Nothing shows them yet to one that is new, and one that placed them keeps what is placed anew for longer.
+        """
+        chosen = [uid for uid, each in self._newest.items() if each.gang or not gangs]
+        released = ((self.cache.index.pod(uid), self.cache.in_flight.get(uid)) for uid in chosen)
         going = [(pod, way) for pod, way in released if pod is not None and way is not None]
         wishes = [PlacementWish(pod.uid, submitted=pod.created, nodes=(way.node,)) for pod, way in going if way.node]
         placed = (await self.places.place(wishes)).placed

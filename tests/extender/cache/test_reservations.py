@@ -107,6 +107,22 @@ def test_a_growth_pod_that_finds_no_node_goes_on_to_wait_for_one_that_does_not_e
     assert free(made) == 14.0
 
 
+def test_a_place_that_is_asked_for_again_is_kept_from_then_on() -> None:
+    """Its node is full, of which the pod's own room is part; so a gang that is written for long keeps its places."""
+    made = one()
+    pods = [{"uid": f"uid-batch-{name}", "nodes": ["n"]} for name in ("p", "q")]
+    made.show(gated("p", cpu="7"), gated("q", cpu="7"))
+    for _ in range(4):
+        assert {each["node"] for each in made.post("/v1/place", {"pods": pods})["placed"]} == {"n"}
+        assert made.charged("n") == {"uid-batch-p", "uid-batch-q"}
+        made.clock.now += 45
+        made.parts.tick()
+        assert made.charged("n") == {"uid-batch-p", "uid-batch-q"}
+    made.clock.now += 31
+    made.parts.tick()
+    assert made.charged("n") == set()
+
+
 def test_reservations_lapse() -> None:
     """A release that never came true gives its room back after 75 s."""
     made = one()
