@@ -77,6 +77,16 @@ def test_a_closed_queue_lets_apps_go_on_that_have_started(loop: asyncio.Abstract
         assert (begun["app"] < 1050.0, begun["late"] >= 1053.0) == (True, True)
 
 
+def test_a_closed_queue_keeps_a_new_run_of_an_app_that_has_ended(loop: asyncio.AbstractEventLoop) -> None:
+    """What an earlier one of its name ran does not speak for it, on neither side."""
+    apps = tuple(replace(TASKS, run=number, after=20.0, tidy=True) for number in (1, 2))
+    world = replace(WORLD, apps=apps, troubles=(Trouble(15.0, "close", seconds=50.0, scope="default"),))
+    for side in (Stock(world), ours := Ours(world, loop)):
+        side.play()
+        assert 1065.0 <= max(pod.started for pod in side.cluster.pods.values()) <= 1067.0
+    assert ours.checks.failures == []
+
+
 @pytest.mark.parametrize(("cores", "goes"), [(2.0, 1006.0), (8.0, 1053.0)], ids=["twice as large", "larger still"])
 def test_small_tasks_that_ended_do_not_speak_for_large_ones_of_a_closed_queue(
     loop: asyncio.AbstractEventLoop, cores: float, goes: float

@@ -196,7 +196,7 @@ class SnapshotBuilder:
 
     def _marked(self, group: PodGroup) -> PodGroup:
         unplaceable = any(uid in self.cache.refused for uid in group.held)
-        in_vain = not self.cache.grown_in_vain.isdisjoint(group.held)
+        in_vain = not self.cache.grown_in_vain.isdisjoint((*group.held, *group.growing))
         return replace(group, unplaceable=unplaceable, in_vain=in_vain) if unplaceable or in_vain else group
 
     def _arrived(self, each: AppView) -> tuple[PodGroup, ...]:

@@ -89,6 +89,25 @@ def test_a_claim_on_a_machine_ends_with_the_release() -> None:
     assert [world.pods[pod.uid].parked for pod in tasks] == [False, False, True, True]
 
 
+def test_who_asks_again_after_no_machine_came_is_known_to_have_waited_in_vain() -> None:
+    """Else it would pass for a task that soon runs, and hide from the stall watch that nothing moves."""
+    world = growing(node("a", cpu=2), maximum=4)
+    for number in range(4):
+        world.create(f"task-{number}", app="etl")
+    operator = world.operator()
+    seen: list[tuple[int, bool]] = []
+    for seconds in (0, 1, 10 * 60, 10, 10):
+        world.now += seconds
+        operator.step()
+        world.schedule()
+        assert operator.releaser.result is not None
+        seen += [
+            (len(each.growing), each.in_vain) for app in operator.releaser.result.snapshot.apps for each in app.groups
+        ]
+    assert seen[1] == (2, False)
+    assert seen[-1] == (2, True)
+
+
 def test_a_gang_asks_for_machines_as_a_whole() -> None:
     """Four pods of one core, two of which have room: all are released, and none of them before."""
     world = growing(node("a", cpu=2), maximum=4)

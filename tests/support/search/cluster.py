@@ -115,6 +115,10 @@ class Cluster(World):
         state = self.stopped.get(self.plan.queue(pod.namespace).name)
         return state == "true" or (state == "drain" and not self._begun(_app(pod)))
 
+    def forget(self, app: tuple[str, str]) -> None:
+        """A run of an app begins: what an earlier one of its name ran does not speak for it."""
+        self.passed.pop(app, None)
+
     def _begun(self, app: tuple[str, str]) -> bool:
         """Whether an app has started: a driver of it came to a node, or tasks that speak for those that wait."""
         passed = self.passed.get(app, [])

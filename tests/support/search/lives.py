@@ -123,6 +123,7 @@ class Life:
     def _begin(self) -> None:
         """Nothing is left of the one before but, at most, pods that have ended."""
         self.begun = True
+        self.cluster.forget((self.plan.namespace, self.plan.name))
         if self.plan.tidy:
             self.cluster.delete(*self._pods())
 

@@ -22,7 +22,8 @@ from support.search.visitors import Visitor
 START = 1000.0
 STEP = 1.0  # seconds between rounds while things move …
 IDLE = 5.0  # … and while nothing does
-QUIET = 400.0  # seconds without any move after which nothing is expected to come: above every patience and timeout
+QUIET = 400.0  # seconds without any move after which nothing is expected to come: above every patience and timeout …
+GROWN = 700.0  # … and so much more where machines may come: pods wait ten minutes for one, and a stall is one later
 OWNERS = ("halt", "close", "leave")  # what owners of queues and namespaces do
 LASTING = ("silence", "writes", "cordon", "drain", "unlabel", "unplug", "pause", *OWNERS)  # what ends by itself
 LONGEST = 3000.0  # seconds a world may last: some ten times as long as the longest sensible one …
@@ -254,7 +255,8 @@ class Ours(_Side):
 
     def play(self) -> None:
         """Until all is over, nothing moves any more, or something is found."""
-        while not self.over and (self.quiet < QUIET or self.awaits) and self.cluster.now < self.until:
+        most = QUIET + GROWN * any(queue.most for queue in self.cluster.plan.queues)
+        while not self.over and (self.quiet < most or self.awaits) and self.cluster.now < self.until:
             self.step()
             if self.checks.failures:
                 return

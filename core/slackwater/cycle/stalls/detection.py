@@ -85,7 +85,7 @@ def detect(
             watch = watches[key] = observe(
                 history.watches.get(key, StallWatch()),
                 now,
-                running=sum(group.charged for app, group in near if not stuck(app, group)),
+                running=sum(_on_nodes(group) for app, group in near if not stuck(app, group)),
                 pending=sum(len(group.held) for _, group in waiting),
                 fits=holding or queue.paused or ended[key] > history.ended.get(key, 0),
             )
@@ -112,7 +112,7 @@ def _stall(
     count = sum(len(group.held) for _, group in waiting)
     verdict = verdicts.get(apps[0].id)
     why = verdict.sentence if verdict else ""
-    runs = sum(group.charged for app, group in tasks(apps) if stuck(app, group))
+    runs = sum(_on_nodes(group) for app, group in tasks(apps) if stuck(app, group))
     others = f"what runs of them has to wait for those ({runs} tasks)" if runs else "none runs"
     words = singular(
         f"queue {queue.name} has not moved for {seconds:.0f} s: held are {count} tasks of {len(apps)} apps, and "
@@ -151,7 +151,7 @@ def _own_driver(app: App, need: TaskNeed, seconds: float) -> Stall:
 
 def _blocked(snapshot: Snapshot) -> list[tuple[App, TaskNeed]]:
     """Apps that their own driver keeps from running any task, and those tasks, while others wait too."""
-    if sum(app.held_pods > 0 for app in snapshot.apps) <= 1:
+    if sum(any(group.held or _in_vain(group) for group in app.groups) for app in snapshot.apps) <= 1:
         return []
     nodes = DriverNodes(snapshot)
     idle = [app for app in snapshot.apps if _idle(app)]
@@ -163,6 +163,16 @@ def _idle(app: App) -> bool:
     own = [group for _, group in tasks([app])]
     leads = any(group.running for group in app.groups if group.driver)
     return leads and not app.paused and any(map(_waits, own)) and not any(group.charged for group in own)
+
+
+def _on_nodes(group: PodGroup) -> int:
+    """Pods of a group that run, or soon will."""
+    return group.charged - _in_vain(group)
+
+
+def _in_vain(group: PodGroup) -> int:
+    """Pods of a group that wait again for machines, after none came in time."""
+    return len(group.growing) if group.in_vain else 0
 
 
 def _waits(group: PodGroup) -> bool:

@@ -82,6 +82,29 @@ def test_tasks_that_run_on_other_nodes_hide_no_stall() -> None:
     assert [[stall.told for stall in found] for found in looks(stuck, stuck)] == [[], [("waits",)]]
 
 
+def growing(*, in_vain: bool) -> App:
+    """An app of which one task waits for a machine, for the first time or after none came."""
+    asks = group("asks", size=2, released=1, growing=("asks/task/0",), in_vain=in_vain)
+    return App("asks", "team", 0.0, (asks,), started=True)
+
+
+@pytest.mark.parametrize("in_vain", [False, True])
+def test_a_task_that_waits_in_vain_for_a_machine_hides_no_stall(in_vain: bool) -> None:
+    """It ends nothing that others could wait for; as long as a machine may come, it does."""
+    stuck = on_nodes(running_app("a", held=1, size=2), growing(in_vain=in_vain))
+    assert [[stall.told for stall in found] for found in looks(stuck, stuck)] == [[], [("a",)] if in_vain else []]
+
+
+@pytest.mark.parametrize("in_vain", [False, True])
+def test_a_driver_is_in_the_way_of_who_waits_in_vain_for_a_machine(in_vain: bool) -> None:
+    """Nobody else is held, but the node that the driver and its tasks do not share would serve it."""
+    lead = group("own", Role.DRIVER, 3, running=1, seats=("node-0",))
+    own = App("own", "team", 0.0, (lead, group("own", size=2, held=1)), started=True, has_driver=True)
+    busy = App("busy", "team", 0.0, (group("busy", running=1),), started=True)
+    found = looks(*[on_nodes(own, busy, growing(in_vain=in_vain))] * 2)
+    assert [[stall.told for stall in each] for each in found] == [[], [("own",)] if in_vain else []]
+
+
 def test_a_driver_in_the_way_of_its_own_tasks_is_a_stall_of_its_own() -> None:
     """Others go on, so that the queue moves; it never will."""
     lead = group("own", Role.DRIVER, 3, running=1, seats=("node-0",))
