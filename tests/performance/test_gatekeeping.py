@@ -18,6 +18,7 @@ from slackwater.nodetable import NodeTable
 from slackwater.resources import Resources
 from slackwater.roles import Role
 from slackwater_operator.cache.snapshot import take_snapshot
+from support.bench.workunit import milliseconds
 from support.fakes.cluster import enforcing, node
 
 BOUNDS = tomllib.loads(Path(__file__).with_name("bounds.toml").read_text())["gatekeeping"]
@@ -73,10 +74,12 @@ def seconds(snapshot: Snapshot, repeats: int = 7) -> float:
 
 @pytest.mark.bench
 def test_a_round_over_ten_thousand_held_pods_is_quick() -> None:
-    """1,000 apps of 10 pods."""
-    taken = seconds(crowd(1_000, 10)) * 1_000
-    print(f"\ngatekeeping, 10,000 held pods of 1,000 apps: {taken:.1f} ms (bound {BOUNDS['round_ms']})")  # noqa: T201
-    assert taken < BOUNDS["round_ms"]
+    """1,000 apps of 10 pods, beside a piece of work that the same machine does in turn: hours differ by twice."""
+    held = crowd(1_000, 10)
+    pairs = [(seconds(held, 3) * 1_000, milliseconds(3)) for _ in range(7)]
+    taken, ratio = median(each for each, _ in pairs), median(each / unit for each, unit in pairs)
+    print(f"\ngatekeeping, 10,000 held pods: {taken:.1f} ms, {ratio:.2f} units (bound {BOUNDS['round_ratio']})")  # noqa: T201
+    assert ratio < BOUNDS["round_ratio"]
 
 
 @pytest.mark.bench

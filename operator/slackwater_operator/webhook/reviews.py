@@ -66,8 +66,8 @@ class ReviewMetrics:
 class ReviewServer:
     """Answers POST /pods, and tells how it is."""
 
-    def __init__(self, policies: Policies, certificate: Path, key: Path) -> None:
-        self._policies = policies
+    def __init__(self, policies: Policies, certificate: Path, key: Path, patience: float = PATIENCE) -> None:
+        self._policies, self._patience = policies, patience
         self._certificate, self._key = certificate, key
         self._tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self._rules = builtin().rules()
@@ -142,10 +142,10 @@ class ReviewServer:
         if request.content_length is not None and request.content_length <= LARGE:
             return await request.read()
         try:
-            async with asyncio.timeout(PATIENCE), self._large:
+            async with asyncio.timeout(self._patience), self._large:
                 return await request.read()
         except TimeoutError as problem:
-            raise Unavailable(f"a review did not arrive within {PATIENCE} s") from problem
+            raise Unavailable(f"a review did not arrive within {self._patience} s") from problem
 
     def _patch(self, pod: Body, found: tuple[SlackPolicySpec, bool] | None) -> list[Operation]:
         """Where no SlackPolicy has the name, as in mode observe: nothing changes but what a creator forged."""

@@ -17,9 +17,11 @@ from aiohttp.test_utils import TestClient, TestServer
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.customresources import SlackPolicySpec
+from slackwater_cluster.policies.webhook import PATIENCE
 from slackwater_operator.webhook.reviews import LARGE_AT_ONCE, LARGEST, ReviewServer
 
 ENFORCE = SlackPolicySpec.model_validate({"mode": "enforce"})
+LONG = 60.0  # seconds: where a test is about size, a busy machine may take its time for the bytes
 
 
 class Known:
@@ -43,9 +45,9 @@ def question(namespace: str) -> dict[str, Any]:
     return {"request": {"uid": "u", "namespace": namespace, "object": pod}}
 
 
-def client(known: Known) -> TestClient[Any, Any]:
+def client(known: Known, patience: float = PATIENCE) -> TestClient[Any, Any]:
     """A caller of the routes."""
-    return TestClient(TestServer(ReviewServer(known, Path("none"), Path("none")).application()))
+    return TestClient(TestServer(ReviewServer(known, Path("none"), Path("none"), patience).application()))
 
 
 async def test_a_pod_of_a_governed_namespace_gets_its_patch() -> None:
@@ -96,7 +98,7 @@ async def test_a_large_pod_is_answered_however_it_is_written(size: int) -> None:
     asked["request"]["object"]["spec"]["containers"][0]["args"] = ["<" * size]
     sent = json.dumps(asked).replace("<", "\\u003c").encode()
     assert len(sent) > 6 * size
-    async with client(Known(team=ENFORCE)) as caller:
+    async with client(Known(team=ENFORCE), LONG) as caller:
         replies = await asyncio.gather(*(caller.post("/pods", data=sent) for _ in range(3)))
         assert [reply.status for reply in replies] == [200] * 3
         for reply in replies:
@@ -131,7 +133,7 @@ async def test_without_an_answer_the_api_server_goes_by_its_failure_policy(
     namespace: str, body: bytes | None, status: int, result: str
 ) -> None:
     """An error status, never a pod that was changed by half; and each is counted."""
-    async with client(Known(team=ENFORCE)) as caller:
+    async with client(Known(team=ENFORCE), LONG) as caller:
         sent = body if body is not None else json.dumps(question(namespace)).encode()
         assert (await caller.post("/pods", data=sent)).status == status
         told = await (await caller.get("/metrics")).text()
