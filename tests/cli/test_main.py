@@ -74,7 +74,7 @@ def test_square_brackets_in_an_error_are_not_markup(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-@pytest.mark.parametrize("line", [("simulate", "gen:haste?case=a", "-p", "fifo"), ("traces",)])
+@pytest.mark.parametrize("line", [("simulate", "gen:haste?case=a", "-p", "fifo"), ("simulate", "--list")])
 def test_what_an_encoding_lacks_is_replaced(encoding: str, line: tuple[str, ...]) -> None:
     """Where there is no UTF-8, a table has question marks instead of some characters."""
     done = subprocess.run(
