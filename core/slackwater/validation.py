@@ -109,7 +109,7 @@ def refusal(errors: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
 
 def _refused(found: Mapping[str, Any], *, several: bool) -> str:
     kind, given = found["type"], _quoted(found["input"])
-    if found["input"] is None:
+    if found["input"] is None and kind != "extra_forbidden":
         return "it is empty"
     if several and kind.endswith("_type"):
         return f"{given} is of a kind that is not read here"

@@ -134,6 +134,7 @@ class Entry(BaseModel):
         ({"either": {}}, "either", "{} is of a kind that is not read here"),
         ({"inside": {"a": "perhaps"}}, "inside.a", "'perhaps' is neither true nor false"),
         ({"extra": 1}, "extra", "it is not known here"),
+        ({"extra": None}, "extra", "it is not known here"),
         ([], "", "[] is not an object"),
     ],
 )

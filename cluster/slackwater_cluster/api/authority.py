@@ -7,7 +7,7 @@ later the new one alone. Connections that stand go on; a file that cannot be rea
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ class RenewedContext(ssl.SSLContext):
     _file: Path
     _read: _Stamp | None
     _now: ssl.SSLContext
+    _spoken: Sequence[str] = ()
 
     @classmethod
     def of(cls, file: Path, make: Callable[[], ssl.SSLContext] | None = None) -> RenewedContext:
@@ -32,6 +33,11 @@ class RenewedContext(ssl.SSLContext):
         made._make, made._file = make, file
         made._read, made._now = _stamp(file), make()
         return made
+
+    def set_alpn_protocols(self, alpn_protocols: Iterable[str]) -> None:
+        """What a client speaks: it says so of the context that it was given."""
+        self._spoken = tuple(alpn_protocols)
+        self._now.set_alpn_protocols(self._spoken)
 
     def wrap_bio(self, *given: Any, **more: Any) -> ssl.SSLObject:
         """A connection of an event loop."""
@@ -45,8 +51,10 @@ class RenewedContext(ssl.SSLContext):
         stamp = _stamp(self._file)
         if stamp not in (None, self._read):
             with suppress(OSError, ssl.SSLError):
-                self._now = self._make()
-                self._read = stamp
+                made = self._make()
+                if self._spoken:
+                    made.set_alpn_protocols(self._spoken)
+                self._now, self._read = made, stamp
         return self._now
 
 

@@ -54,8 +54,10 @@ def uncounted(pod: Pod, counting: Resources) -> Problems:
 
 
 def _stated(pod: Pod) -> set[str]:
-    """Every kind that is counted, and of which the pod asks for some or has some."""
-    found = set[str]()
+    """Every kind that is counted, and of which the pod asks for some or has some; of few kinds also those of none."""
+    named, found = set(filter(counted, chain.from_iterable(filter(None, _written(pod))))), set[str]()
+    if len(named) <= MOST_KINDS:
+        return named
     for each in _written(pod):
         found.update(kind for kind, amount in (each or {}).items() if kind not in found and _counts(kind, amount))
     return found

@@ -125,7 +125,7 @@ def measure(app: App, scale: PoolScale | None) -> AppSize:
         held += size * waiting
         coming += size * (group.total - group.finished)
     # The tasks of a driver that has just started do not exist yet: its whole demand is still to come.
-    if app.has_driver and not app.tasks:
+    if app.has_driver and not (tasks or app.tasks):
         coming = app.demand or 0.0
     own = category(app, scale), driver_size(drivers), task_size(app, tasks)
     return AppSize(*own, each, charged, held, pods, coming if scale else 0.0)
@@ -211,7 +211,7 @@ def task_needs(app: App, tasks: Sequence[PodGroup], home: str) -> Iterable[TaskN
         if group.held or (led and group.total > group.charged + group.finished):
             together = max(1, len(group.held) + group.charged) if app.gang else 1
             yield TaskNeed(group.request, group.constraints, app.queue, together, group.waiting)
-    if app.task_request and led and (not app.tasks or (app.begins_anew and not _alive(tasks))):
+    if app.task_request and led and not _alive(tasks) and (app.begins_anew or not app.tasks):
         yield TaskNeed(app.task_request, home, app.queue, app.together)
 
 

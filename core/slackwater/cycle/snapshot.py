@@ -139,9 +139,8 @@ class App:
     @property
     def tasks(self) -> list[PodGroup]:
         """Its groups of tasks, without those that ended before a driver of it began anew."""
-        tasks = [group for group in self.groups if not group.driver]
-        ended = any(group.ended for group in tasks) and self.begins_anew
-        return [group for group in tasks if not group.ended] if ended else tasks
+        anew = self.begins_anew
+        return [group for group in self.groups if not (group.driver or (anew and group.ended))]
 
     @property
     def held_pods(self) -> int:

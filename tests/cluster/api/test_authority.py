@@ -143,3 +143,17 @@ def test_a_file_that_is_written_in_place_is_read_again(servers: dict[str, Path],
     file.write_text((servers["new"] / "tls.crt").read_text())
     os.utime(file, (0, 0))
     shake_hands(serving(servers["new"]), tls, NAME)
+
+
+def test_a_server_is_told_what_its_client_speaks(servers: dict[str, Path], tmp_path: Path) -> None:
+    """The client says so of the context that it was given: also once the file is another."""
+    file = tmp_path / "ca.crt"
+    replace(file, (servers["old"] / "tls.crt").read_text())
+    tls = believing(tmp_path, file).tls
+    assert isinstance(tls, ssl.SSLContext)
+    tls.set_alpn_protocols(["http/1.1"])
+    for name in ("old", "new"):
+        replace(file, (servers[name] / "tls.crt").read_text())
+        server = serving(servers[name])
+        server.set_alpn_protocols(["h2", "http/1.1"])
+        assert shake_hands(server, tls, NAME).selected_alpn_protocol() == "http/1.1"

@@ -45,7 +45,7 @@ def _task(request: Resources, constraints: str) -> PodGroup:
 
 
 def _begins(app: App, snapshot: Snapshot, gone: Collection[str]) -> bool:
-    return not _task_seen(app) and _driver_started(app, snapshot, gone)
+    return _driver_started(app, snapshot, gone) and not _task_seen(app)
 
 
 def _driver_started(app: App, snapshot: Snapshot, gone: Collection[str]) -> bool:
