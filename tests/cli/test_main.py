@@ -178,8 +178,7 @@ def test_interruption_is_exit_code_130(tmp_path: Path) -> None:
     """Ctrl-C leaves no traceback. The program hangs on a pipe that nobody fills."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    arguments = ("simulate", str(pipe), "--cluster", "1x1")
-    with subprocess.Popen([*PROGRAM, *arguments], stderr=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen([*PROGRAM, "risk", str(pipe)], stderr=subprocess.PIPE, text=True) as running:
         end = os.open(pipe, os.O_WRONLY)  # returns when the program has opened its side
         running.send_signal(signal.SIGINT)
         _, errors = running.communicate(timeout=30)
