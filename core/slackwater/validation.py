@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -90,9 +90,14 @@ REFUSALS: Mapping[str, str] = {
 }
 
 
-# Parts of a place that name one of the kinds that a field may have, and no field.
-KINDS = re.compile(r"(bool|int|float|str|bytes|(constrained|function|nullable|is)-.*|(list|dict|tuple|set)\[.*)$")
+# Parts of a place that name one of the kinds that a field may have; a key that a user wrote may be called so, too.
+KINDS = re.compile(
+    r"(bool|int|float|str|bytes|constrained-\w+|(function|is)-\w+\[.*|(nullable|list|dict|tuple|set)\[.*)$"
+)
 SHOWN = 60  # characters of a value that is quoted
+# What is said goes into logs: of these fields no value is quoted, and of an address no user and password.
+SECRET = re.compile(r"header|password|secret|token", re.IGNORECASE)
+USER = re.compile(r"[^\s'\"]*@")
 
 
 def refusal(errors: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
@@ -100,17 +105,32 @@ def refusal(errors: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
 
     A field of several kinds is refused once for each: what counts is the one that came furthest.
     """
-    listed = [(tuple(part for part in each["loc"] if not KINDS.match(str(part))), each) for each in errors]
-    begin = listed[0][0]
-    alternatives = [(place, each) for place, each in listed if place[: len(begin)] == begin]
+    errors = list(errors)
+    places = _fields([tuple(map(str, each["loc"])) for each in errors])
+    begin = places[0]
+    alternatives = [(place, each) for place, each in zip(places, errors, strict=True) if place[: len(begin)] == begin]
     place, first = max(alternatives, key=lambda one: (len(one[0]), not one[1]["type"].endswith("_type")))
-    return ".".join(map(str, place)), _refused(first, several=len(alternatives) > 1 and place == begin)
+    where = ".".join(place)
+    return where, _refused(first, where, several=len(alternatives) > 1 and place == begin)
 
 
-def _refused(found: Mapping[str, Any], *, several: bool) -> str:
-    kind, given = found["type"], _quoted(found["input"])
-    if found["input"] is None and kind != "extra_forbidden":
+def _fields(places: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The places without names of kinds: those go on from the same beginning in more than one way."""
+    ways: dict[tuple[str, ...], set[str]] = {}
+    for place in places:
+        for at, part in enumerate(place):
+            ways.setdefault(place[:at], set()).add(part)
+    return [
+        tuple(part for at, part in enumerate(place) if not (KINDS.match(part) and len(ways[place[:at]]) > 1))
+        for place in places
+    ]
+
+
+def _refused(found: Mapping[str, Any], where: str, *, several: bool) -> str:
+    kind, value = found["type"], found["input"]
+    if value is None and kind not in ("extra_forbidden", "value_error"):
         return "it is empty"
+    given = "its value" if SECRET.search(where) else _quoted(value)
     if several and kind.endswith("_type"):
         return f"{given} is of a kind that is not read here"
     if kind not in REFUSALS:
@@ -122,7 +142,15 @@ def _refused(found: Mapping[str, Any], *, several: bool) -> str:
 
 
 def _quoted(given: object) -> str:
-    text = repr(given)
+    """The value, in short; of a list or an object only that it is one: it may be long, and hold secrets."""
+    if isinstance(given, dict):
+        return "an object"
+    if isinstance(given, list | tuple | set):
+        return "a list"
+    try:
+        text = USER.sub("…@", repr(given))
+    except ValueError:  # Python writes no number of more than 4,300 digits
+        return "a number of thousands of digits"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 

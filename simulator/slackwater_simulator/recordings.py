@@ -14,6 +14,7 @@ from typing import IO
 from slackwater.cycle.audit.recording import decision, differences, recorded
 from slackwater.cycle.cycle import decide
 from slackwater.errors import InvalidInput
+from slackwater.validation import fault
 
 REMEDY = "give a file that the operator wrote with --record"
 ZIPPED: Mapping[bytes, Callable[[IO[bytes]], Iterable[bytes]]] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open}
@@ -35,8 +36,8 @@ def replay(path: Path) -> Iterator[Replayed]:
     for number, text in enumerate(_lines(path), start=1):
         try:
             line = json.loads(text)
-        except ValueError as problem:
-            raise InvalidInput(f"{path}, line {number}", f"it is no JSON ({problem})", REMEDY) from problem
+        except (ValueError, RecursionError) as problem:
+            raise InvalidInput(f"{path}, line {number}", f"it is no JSON ({fault(problem)})", REMEDY) from problem
         try:
             snapshot, then = recorded(line)
         except InvalidInput as problem:

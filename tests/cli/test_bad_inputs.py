@@ -33,6 +33,7 @@ def files(tmp_path: Path) -> Path:
     (tmp_path / "cut.bin").write_bytes(whole[:10])  # told by its content, not by its name
     (tmp_path / "corrupt.gz").write_bytes(whole[:40] + b"\xff" * 30 + whole[70:])
     (tmp_path / "list.json").write_text("[1, 2]")
+    (tmp_path / "deep.json").write_text("[" * 200_000)
     os.mkfifo(tmp_path / "pipe")
     return tmp_path
 
@@ -72,6 +73,7 @@ def refusal(files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         (["replay", "cut.bin"], "cut.bin: the compressed data is damaged"),
         (["replay", "bad.yaml"], "bad.yaml, line 1: it is no JSON (Expecting value: line 1 column 1"),
         (["replay", "list.json"], "list.json, line 1: it is no round; give a file that the operator wrote"),
+        (["replay", "deep.json"], "deep.json, line 1: it is no JSON (too much stands inside of each other)"),
         (["replay", "dir"], "recording: 'dir' cannot be read (Is a directory)"),
         (["simulate", "cut.gz", "--cluster", "2x4"], "cut.gz: the gzip data is damaged (Compressed file ended"),
         (["simulate", "corrupt.gz", "--cluster", "2x4"], "corrupt.gz: the gzip data is damaged (Error -3"),

@@ -73,6 +73,14 @@ def test_a_terminal_breaks_no_name_and_no_number(columns: int, monkeypatch: pyte
     assert not any(cell.startswith((",", ".")) or cell.endswith((",", ".")) for cell in cells)
 
 
+def test_times_have_all_of_their_digits_where_there_is_room() -> None:
+    """Three digits that count are for a terminal; the wide table and the page of a report have room."""
+    narrow, wide = (simulate("gen:haste", "-p", "fifo", "-o", form) for form in ("table", "wide"))
+    line = next(each for each in wide.splitlines() if "completion, s" in each)
+    assert all("." in time for time in cut(line)[1].split(" / "))
+    assert cut(line)[1] not in narrow
+
+
 def test_table_names_policies_and_models() -> None:
     """What was modelled stands below the table."""
     shown = simulate("gen:haste", "-p", "fifo")

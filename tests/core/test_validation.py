@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AnyHttpUrl, BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from slackwater.errors import BadNumber, InvalidInput
 from slackwater.validation import (
@@ -126,20 +126,49 @@ class Entry(BaseModel):
         ({"count": None}, "count", "it is empty"),
         ({"share": 1.0}, "share", "1.0 is not below 1"),
         ({"share": -1}, "share", "-1 is not above 0"),
-        ({"share": []}, "share", "[] is not a number"),
+        ({"share": []}, "share", "a list is not a number"),
         ({"word": "three"}, "word", "'three' is not one of 'one' or 'two'"),
         ({"names": []}, "names", "it has 0 entries, which are too few"),
         ({"names": "a" * 100}, "names", f"'{'a' * 59}… is not a list"),
         ({"either": [1, -1]}, "either.1", "-1 is below 0"),
-        ({"either": {}}, "either", "{} is of a kind that is not read here"),
+        ({"either": {}}, "either", "an object is of a kind that is not read here"),
+        ({"count": -(16**5000)}, "count", "a number of thousands of digits is below 1"),
         ({"inside": {"a": "perhaps"}}, "inside.a", "'perhaps' is neither true nor false"),
+        ({"inside": {"is-team": "perhaps"}}, "inside.is-team", "'perhaps' is neither true nor false"),
+        ({"inside": {"function-x": None}}, "inside.function-x", "it is empty"),
+        ({"inside": {"int": "perhaps"}}, "inside.int", "'perhaps' is neither true nor false"),
         ({"extra": 1}, "extra", "it is not known here"),
         ({"extra": None}, "extra", "it is not known here"),
-        ([], "", "[] is not an object"),
+        ([], "", "a list is not an object"),
     ],
 )
 def test_what_a_model_refuses_is_told_in_plain_words(given: object, place: str, told: str) -> None:
     """The field as it stands in the file, what was given, and the limit: no word of the library that checks it."""
     with pytest.raises(ValidationError) as caught:
         Entry.model_validate(given)
+    assert refusal(caught.value.errors()) == (place, told)
+
+
+class Reached(BaseModel):
+    """Settings with secrets in them."""
+
+    url: AnyHttpUrl | None = None
+    headers: dict[str, SecretStr] = {}
+
+
+@pytest.mark.parametrize(
+    ("given", "place", "told"),
+    [
+        ({"headers": "X-Key: 5ecret"}, "headers", "its value is not an object"),
+        ({"headers": {"X-Key": 5}}, "headers.X-Key", "its value is not text"),
+        ({"headers": ["X-Key: 5ecret"]}, "headers", "its value is not an object"),
+        ([{"headers": {"X-Key": "5ecret"}}], "", "a list is not an object"),
+        ({"url": "ftp://me:5ecret@host"}, "url", "'…@host' is not usable: URL scheme should be 'http' or 'https'"),
+        ({"url": "me:5ecret@host"}, "url", "'…@host' is not usable: URL scheme should be 'http' or 'https'"),
+    ],
+)
+def test_no_secret_is_quoted(given: object, place: str, told: str) -> None:
+    """What a program could not read of its settings stands in its log."""
+    with pytest.raises(ValidationError) as caught:
+        Reached.model_validate(given)
     assert refusal(caught.value.errors()) == (place, told)

@@ -97,7 +97,7 @@ def test_summary_is_a_mean_over_seeds(tmp_path: Path) -> None:
         pytest.param(TEXT.replace("[fifo]", "[]"), "policy: it has 0 entries, which are too few", id="no-policy"),
         pytest.param(TEXT + "seeds: -2\n", "seeds: -2 is below 1", id="seeds-below"),
         pytest.param(TEXT + "seeds: [-1]\n", "seeds.0: -1 is below 0", id="seed-below"),
-        pytest.param("[]", "the file: \\[\\] is not an object", id="no-object"),
+        pytest.param("[]", "the file: a list is not an object", id="no-object"),
         pytest.param("", "the file: it is empty", id="empty"),
         pytest.param(TEXT + "sedes: 3\n", "sedes", id="field-misspelt"),
         pytest.param("a: [", "not YAML", id="not-yaml"),

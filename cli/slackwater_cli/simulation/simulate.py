@@ -217,7 +217,8 @@ def _print(outcomes: list[Outcome], output: Format, *, forecasts: bool) -> None:
         return
     out = console(width=WIDEST if output is Format.WIDE else None)
     parts = list(_parts(outcomes, out.width))
-    for made in (*map(table, parts), *map(causes.table, parts)):
+    short = output is not Format.WIDE
+    for made in (*(table(part, short=short) for part in parts), *map(causes.table, parts)):
         if made is not None:
             out.print(terminal(made, boxed=True))
     for outcome in asked.values():

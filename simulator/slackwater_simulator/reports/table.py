@@ -16,11 +16,12 @@ Cell = Callable[[Metrics, Outcome], str]
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric: its name, how to print it, and whether a rule follows."""
+    """One metric: its name, how to print it, whether a rule follows, and how to print it where room is short."""
 
     label: str
     cell: Cell
     last: bool = False
+    short: Cell | None = None
 
 
 def seconds(value: float) -> str:
@@ -41,8 +42,12 @@ def percent(value: float) -> str:
     return f"{value:.1%}" if math.isfinite(value) else "–"
 
 
-def _three(pick: Callable[[Metrics], Spread]) -> Cell:
-    return lambda metrics, _: " / ".join(brief(value) for value in _values(pick(metrics)))
+def _times(label: str, pick: Callable[[Metrics], Spread]) -> Metric:
+    return Metric(label, _three(pick, seconds), short=_three(pick, brief))
+
+
+def _three(pick: Callable[[Metrics], Spread], shown: Callable[[float], str]) -> Cell:
+    return lambda metrics, _: " / ".join(map(shown, _values(pick(metrics))))
 
 
 def _values(spread: Spread) -> tuple[float, float, float]:
@@ -68,12 +73,12 @@ def _jobs(metrics: Metrics, _: Outcome) -> str:
 LINES = (
     Metric("jobs finished", _jobs),
     Metric("makespan, s", lambda metrics, _: seconds(metrics.makespan), last=True),
-    Metric("completion, s", _three(lambda metrics: metrics.completion)),
-    Metric("  small jobs", _three(lambda metrics: metrics.small_completion)),
-    Metric("  large jobs", _three(lambda metrics: metrics.large_completion)),
-    Metric("wait, s", _three(lambda metrics: metrics.wait)),
-    Metric("  small jobs", _three(lambda metrics: metrics.small_wait)),
-    Metric("  large jobs", _three(lambda metrics: metrics.large_wait)),
+    _times("completion, s", lambda metrics: metrics.completion),
+    _times("  small jobs", lambda metrics: metrics.small_completion),
+    _times("  large jobs", lambda metrics: metrics.large_completion),
+    _times("wait, s", lambda metrics: metrics.wait),
+    _times("  small jobs", lambda metrics: metrics.small_wait),
+    _times("  large jobs", lambda metrics: metrics.large_wait),
     Metric("mean slowdown", lambda metrics, _: seconds(metrics.slowdown), last=True),
     Metric("requested, cpu / memory", _shares(lambda metrics: metrics.allocated)),
     Metric("used, cpu / memory", _shares(lambda metrics: metrics.used)),
@@ -84,12 +89,13 @@ LINES = (
 )
 
 
-def table(outcomes: Sequence[Outcome], *, timing: bool = True) -> Table:
+def table(outcomes: Sequence[Outcome], *, timing: bool = True, short: bool = False) -> Table:
     """The comparison. Without `timing` the row that holds wall time, which differs from run to run, is left out."""
     first = outcomes[0]
     measured = [(measure(outcome), outcome) for outcome in outcomes]
     lines = [line for line in LINES if timing or line.cell is not _cost]
-    rows = [(line.label, *(line.cell(metrics, outcome) for metrics, outcome in measured)) for line in lines]
+    cells = [(line.label, (line.short if short else None) or line.cell) for line in lines]
+    rows = [(label, *(cell(metrics, outcome) for metrics, outcome in measured)) for label, cell in cells]
     return Table(
         f"{first.workload.name} on {first.cluster.name}, seed {first.seed} (mean / median / p95)",
         ("", *(outcome.policy for outcome in outcomes)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -79,6 +80,20 @@ def test_what_is_not_known_is_named() -> None:
         jsonable(object())
     with pytest.raises(InvalidInput, match="--record"):
         recorded({"snapshot": 1})
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "said"),
+    [
+        pytest.param({"@": "Later"}, "Later", id="class"),
+        pytest.param({"@": "PodGroup", "later": 1}, "unexpected keyword argument 'later'", id="field"),
+        pytest.param({"@": "amounts", "cpu": math.nan}, "cpu: nan is not usable", id="number"),
+    ],
+)
+def test_what_of_a_round_cannot_be_read_is_told(snapshot: object, said: str) -> None:
+    """A recording of another version is one that the operator wrote: to hear that it is none would help nobody."""
+    with pytest.raises(InvalidInput, match=f"it cannot be read, perhaps as it is of another version .*{said}"):
+        recorded({"snapshot": snapshot, "decision": {}})
 
 
 def test_every_class_of_a_snapshot_is_known() -> None:

@@ -40,10 +40,13 @@ def record(snapshot: Snapshot, decided: Round) -> dict[str, Any]:
 
 def recorded(line: Mapping[str, Any]) -> tuple[Snapshot, dict[str, Any]]:
     """The snapshot and the decision of a round as it was recorded."""
+    if not isinstance(line, dict) or not line.keys() >= {"snapshot", "decision"}:
+        raise _unreadable("it is no round")
     try:
         snapshot, decided = value(line["snapshot"]), line["decision"]
-    except (KeyError, TypeError, AttributeError, ValueError) as problem:
-        raise _unreadable("it is no round") from problem
+    except (KeyError, TypeError, AttributeError, ValueError, InvalidInput) as problem:
+        words = f"it cannot be read, perhaps as it is of another version ({type(problem).__name__}: {problem})"
+        raise _unreadable(words) from problem
     if not isinstance(snapshot, Snapshot) or not isinstance(decided, dict):
         raise _unreadable("it holds no snapshot and decision")
     return snapshot, decided
