@@ -32,7 +32,12 @@ class RenewedContext(ssl.SSLContext):
         make = make or partial(ssl.create_default_context, cafile=str(file))
         made._make, made._file = make, file
         made._read, made._now = _stamp(file), make()
+        made.check_hostname, made.verify_mode = made._now.check_hostname, made._now.verify_mode
         return made
+
+    def get_ca_certs(self, binary_form: Any = False) -> Any:
+        """The authorities that are believed now: none is in this context itself."""
+        return self._current().get_ca_certs(binary_form)
 
     def set_alpn_protocols(self, alpn_protocols: Iterable[str]) -> None:
         """What a client speaks: it says so of the context that it was given."""

@@ -157,3 +157,17 @@ def test_a_server_is_told_what_its_client_speaks(servers: dict[str, Path], tmp_p
         server = serving(servers[name])
         server.set_alpn_protocols(["h2", "http/1.1"])
         assert shake_hands(server, tls, NAME).selected_alpn_protocol() == "http/1.1"
+
+
+def test_whoever_asks_what_is_believed_is_told_of_the_file(servers: dict[str, Path], tmp_path: Path) -> None:
+    """Also a context that is made after this one, for somebody without a certificate."""
+    file = tmp_path / "ca.crt"
+    replace(file, (servers["old"] / "tls.crt").read_text())
+    tls, other = believing(tmp_path, file).tls, believing(tmp_path, file, ", insecure-skip-tls-verify: true").tls
+    assert isinstance(tls, ssl.SSLContext)
+    assert isinstance(other, ssl.SSLContext)
+    assert (tls.check_hostname, tls.verify_mode) == (True, ssl.CERT_REQUIRED)
+    assert (other.check_hostname, other.verify_mode) == (False, ssl.CERT_NONE)
+    for name in ("old", "new"):
+        replace(file, (servers[name] / "tls.crt").read_text())
+        assert tls.get_ca_certs(binary_form=True) == [ssl.PEM_cert_to_DER_cert(file.read_text())]
