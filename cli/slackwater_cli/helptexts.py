@@ -6,7 +6,7 @@ leave half of the width to the sentences.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from typer import BadParameter
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
@@ -25,10 +25,11 @@ class Command(TyperCommand):
         try:
             return super().parse_args(ctx, args)
         except BadParameter as error:
-            if isinstance(cause := error.__cause__, ValueError) and hasattr(cause, "errors"):
+            errors: Any = getattr(error.__cause__, "errors", None)
+            if errors is not None:
                 from slackwater.validation import refusal  # it imports numpy, which is slow
 
-                error.message = refusal(cause.errors())[1]
+                error.message = refusal(errors())[1]
             raise
 
     def get_params(self, ctx: Context) -> list[Parameter]:

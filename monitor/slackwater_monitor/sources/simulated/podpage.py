@@ -131,7 +131,7 @@ def _lack(node: Node, asked: Amounts) -> str:
 def _lines(play: Play, node: Node, now: float) -> dict[str, dict[str, Any]]:
     """The arithmetic of a node's room, in the words of the extender."""
     at = [each.name for each in play.outcome.cluster.nodes].index(node.name)
-    drivers = [dict(zip(KINDS, each[at].tolist(), strict=True)) for each in play.drivers(now)]
+    drivers: list[dict[str, float]] = [dict(zip(KINDS, each[at].tolist(), strict=True)) for each in play.drivers(now)]
     return {
         kind: _line(node, kind, Drivers(*(each.get(kind, 0.0) for each in drivers))).told() for kind in node.allocatable
     }
