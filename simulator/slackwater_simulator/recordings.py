@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +14,14 @@ from slackwater.cycle.audit.recording import decision, differences, recorded
 from slackwater.cycle.cycle import decide
 from slackwater.errors import InvalidInput
 from slackwater.validation import fault
+from slackwater_simulator.workload.readers import source
 
 REMEDY = "give a file that the operator wrote with --record"
-ZIPPED: Mapping[bytes, Callable[[IO[bytes]], Iterable[bytes]]] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open}
-DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
+ZIPPED: Mapping[bytes, Callable[[IO[bytes]], Iterable[bytes]]] = {
+    source.GZIP_MAGIC: gzip.open,
+    b"\xfd7zXZ\x00": lzma.open,
+}
+DAMAGED = (*source.DAMAGED, lzma.LZMAError)
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,8 +74,8 @@ def read(path: Path) -> Sweep:
     try:
         return Sweep.model_validate(document(path, "sweep", "give a YAML file with workload, policy and a grid"))
     except ValidationError as error:
-        detail = error.errors()[0]
-        where, wrong = refusal(error.errors())
+        found = error.errors()
+        detail, (where, wrong) = found[0], refusal(found)
         single = detail["type"] == "list_type" and isinstance(detail["input"], Value)
         remedy = f"write {where}: [{detail['input']}]" if single else f"the fields are {', '.join(_fields())}"
         raise InvalidInput(f"{path.name}, {where or 'the file'}", wrong, remedy) from error

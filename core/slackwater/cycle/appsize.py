@@ -211,13 +211,8 @@ def task_needs(app: App, tasks: Sequence[PodGroup], home: str) -> Iterable[TaskN
         if group.held or (led and group.total > group.charged + group.finished):
             together = max(1, len(group.held) + group.charged) if app.gang else 1
             yield TaskNeed(group.request, group.constraints, app.queue, together, group.waiting)
-    if app.task_request and led and not _alive(tasks) and (app.begins_anew or not app.tasks):
+    if app.task_request and led and not any(group.alive for group in tasks) and (app.begins_anew or not app.tasks):
         yield TaskNeed(app.task_request, home, app.queue, app.together)
-
-
-def _alive(tasks: Iterable[PodGroup]) -> bool:
-    """Whether not all of these tasks have ended."""
-    return any(group.held or group.charged or group.blocked for group in tasks)
 
 
 def _led(app: App) -> bool:

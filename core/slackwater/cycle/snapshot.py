@@ -85,6 +85,11 @@ class PodGroup:
         return max(self.expected, len(self.held) + self.blocked + self.charged + self.finished)
 
     @property
+    def alive(self) -> bool:
+        """Whether there are pods of the group that have not ended."""
+        return bool(self.held or self.blocked or self.charged)
+
+    @property
     def ended(self) -> bool:
         """Whether there were pods of the group, and none is left or announced: what they asked for says nothing now."""
         return 0 < self.finished >= self.total

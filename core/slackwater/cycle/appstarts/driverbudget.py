@@ -123,4 +123,4 @@ class DriverBudget:
 
 
 def _lives(app: App) -> bool:
-    return any(group.held or group.charged or group.blocked for group in app.groups)
+    return any(group.alive for group in app.groups)

@@ -59,6 +59,6 @@ def _driver_started(app: App, snapshot: Snapshot, gone: Collection[str]) -> bool
 def _task_seen(app: App) -> bool:
     """Whether there is a task of the app, or was; of one that begins anew those that ended were of another driver."""
     tasks = app.tasks
-    if any(group.held or group.blocked or group.charged for group in tasks):
+    if any(group.alive for group in tasks):
         return True
     return any(group.finished for group in tasks) and not app.begins_anew
