@@ -34,6 +34,11 @@ class Work:
         for name in names:
             self._ends.setdefault(name, asyncio.Event()).set()
 
+    def cancel(self) -> None:
+        """Nobody wants any of it any more."""
+        for task in self.tasks:
+            task.cancel()
+
     async def _do(self, name: str) -> None:
         async with self.slots.slot(name[0]):
             self.begun.append(name)
@@ -177,8 +182,7 @@ def test_many_keys_that_turn_slow_at_once_leave_slots_to_a_quick_one() -> None:
         work.end("z1")
         await moment(2)
         assert "z1" in work.begun
-        for task in work.tasks:
-            task.cancel()
+        work.cancel()
 
     run(story())
 
@@ -194,8 +198,7 @@ def test_one_slow_key_never_has_more_than_there_are_slots() -> None:
         for _ in range(10):
             await moment(1)
             assert work.under_way <= 4
-        for task in work.tasks:
-            task.cancel()
+        work.cancel()
 
     run(story())
 
@@ -219,8 +222,7 @@ def test_a_key_taken_for_slow_is_tried_in_a_free_slot() -> None:
         work.end("z4")
         await moment()
         assert not work.slots.slow("z")
-        for task in work.tasks:
-            task.cancel()
+        work.cancel()
 
     run(story())
 

@@ -1,7 +1,6 @@
 """Rounds of the release loop on a cluster in memory: who goes, who waits, and what a round remembers."""
 
 import asyncio
-import time
 from collections.abc import Sequence
 
 import msgspec
@@ -12,7 +11,6 @@ from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.names import UNKNOWN_POD
 from slackwater_cluster.objects import wire
-from slackwater_cluster.objects.records import Constraints, Requirement
 from slackwater_cluster.watch import trim
 from slackwater_operator.cache.podstate import InFlightPods
 from slackwater_operator.cache.rooms import Rooms
@@ -20,7 +18,7 @@ from slackwater_operator.cache.snapshot import take_snapshot
 from slackwater_operator.clients.extenderclient import Placement, PlacementWish
 from support.builders import objects
 from support.fakes.cluster import World, enforcing, node, owned
-from support.fakes.loop import Away, running
+from support.fakes.loop import running
 
 
 def test_priority_is_kept_at_placement() -> None:
@@ -233,36 +231,6 @@ def test_failed_writes_are_taken_back_and_tried_again() -> None:
     world.broken = lambda path: False
     operator.step()
     assert world.released == [pod.uid]
-
-
-def test_extender_away_holds_then_releases_by_declared_sums() -> None:
-    """Within the grace time nothing is released; afterwards declared sums decide, and nothing is overcommitted."""
-    world = enforcing(node("a", cpu=4))
-    for number in range(6):
-        world.create(f"task-{number}", app="etl")
-    operator = world.operator(grace=10)
-    operator.releaser.places = operator.upkeep.places = Away()
-    assert operator.step(5) == 0
-    assert "extender" in operator.said("etl").sentence
-    operator.step(6)
-    operator.step()
-    assert len(world.released) == 4
-
-
-def test_without_the_extender_pods_of_long_affinities_hold_up_nobody() -> None:
-    """Each was held against each node with room by itself: a round of these took four seconds, now half of one."""
-    world = enforcing(*[node(f"n{number}", cpu=4) for number in range(1000)])
-    unlike = tuple(Requirement(f"k{number}", "NotIn", ("v",)) for number in range(256))
-    for number in range(64):
-        world.create(f"task-{number}", app=f"a{number}", constraints=Constraints(terms=(unlike,)))
-    operator = world.operator(grace=10)
-    operator.releaser.places = operator.upkeep.places = Away()
-    operator.step(5)
-    began = time.process_time()
-    operator.step(6)
-    operator.step()
-    assert time.process_time() - began < 2
-    assert len(world.released) == 64
 
 
 def test_a_pod_the_extender_has_not_seen_yet_is_asked_about_again_at_once() -> None:
