@@ -95,9 +95,16 @@ KINDS = re.compile(
     r"(bool|int|float|str|bytes|constrained-\w+|(function|is)-\w+\[.*|(nullable|list|dict|tuple|set)\[.*)$"
 )
 SHOWN = 60  # characters of a value that is quoted
-# What is said goes into logs: of these fields no value is quoted, and of an address no user and password.
+# What is said goes into logs: of these fields no value is quoted, of a text in place of a section (which may be all of
+# it on one line) neither, and of an address no user and password.
 SECRET = re.compile(r"header|password|secret|token", re.IGNORECASE)
-USER = re.compile(r"[^\s'\"]*@")
+SECTIONS = frozenset(kind for kind, told in REFUSALS.items() if told == "{given} is not an object")
+USER = re.compile(r"(\w+://)?[^\s'\"]*@")
+
+
+def without_user(text: str) -> str:
+    """The text with no user and password in any of its addresses: `https://…@host/path`."""
+    return USER.sub(r"\1…@", text)
 
 
 def refusal(errors: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
@@ -130,7 +137,8 @@ def _refused(found: Mapping[str, Any], where: str, *, several: bool) -> str:
     kind, value = found["type"], found["input"]
     if value is None and kind not in ("extra_forbidden", "value_error"):
         return "it is empty"
-    given = "its value" if SECRET.search(where) else _quoted(value)
+    hidden = SECRET.search(where) or (kind in SECTIONS and isinstance(value, str))
+    given = "its value" if hidden else _quoted(value)
     if several and kind.endswith("_type"):
         return f"{given} is of a kind that is not read here"
     if kind not in REFUSALS:
@@ -148,7 +156,7 @@ def _quoted(given: object) -> str:
     if isinstance(given, list | tuple | set):
         return "a list"
     try:
-        text = USER.sub("…@", repr(given))
+        text = without_user(repr(given))
     except ValueError:  # Python writes no number of more than 4,300 digits
         return "a number of thousands of digits"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

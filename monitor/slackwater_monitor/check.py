@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from slackwater.errors import Unavailable
+from slackwater.validation import without_user
 from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, ExtenderClient, Forbidden, NotFound
 from slackwater_cluster.api.paths import api_path, custom_path
@@ -80,7 +81,7 @@ def _told(part: str, look: Callable[[], Finding], otherwise: Mark = Mark.BAD) ->
 
 def _server(api: ApiClient) -> Finding:
     version = api.get("/version")
-    text = f"Kubernetes {version.get('gitVersion', '?')} at {api.endpoint.url}"
+    text = f"Kubernetes {version.get('gitVersion', '?')} at {without_user(api.endpoint.url)}"
     if _minor(version) < OLDEST:
         return Finding("API server", Mark.WARNING, f"{text}: nothing before 1.{OLDEST} was ever tried")
     return Finding("API server", Mark.GOOD, text)
@@ -194,6 +195,6 @@ def _prometheus(where: QueryConnection) -> Finding:
         server.close()
     if not up:
         return Finding(
-            "Prometheus", Mark.BAD, f"{where.url} has no container_memory_working_set_bytes now; scrape the kubelets"
+            "Prometheus", Mark.BAD, f"{where.address} has no container_memory_working_set_bytes now; scrape kubelets"
         )
-    return Finding("Prometheus", Mark.GOOD, f"{where.url} measures {count(round(up[0]), 'container')}")
+    return Finding("Prometheus", Mark.GOOD, f"{where.address} measures {count(round(up[0]), 'container')}")

@@ -160,10 +160,11 @@ class Reached(BaseModel):
     ("given", "place", "told"),
     [
         ({"headers": "X-Key: 5ecret"}, "headers", "its value is not an object"),
+        ("{url: http://host, headers: {X-Key: 5ecret}}", "", "its value is not an object"),
         ({"headers": {"X-Key": 5}}, "headers.X-Key", "its value is not text"),
         ({"headers": ["X-Key: 5ecret"]}, "headers", "its value is not an object"),
         ([{"headers": {"X-Key": "5ecret"}}], "", "a list is not an object"),
-        ({"url": "ftp://me:5ecret@host"}, "url", "'…@host' is not usable: URL scheme should be 'http' or 'https'"),
+        ({"url": "s://me:5ecret@host"}, "url", "'s://…@host' is not usable: URL scheme should be 'http' or 'https'"),
         ({"url": "me:5ecret@host"}, "url", "'…@host' is not usable: URL scheme should be 'http' or 'https'"),
     ],
 )

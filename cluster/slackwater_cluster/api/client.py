@@ -12,6 +12,7 @@ import httpx2
 import msgspec
 
 from slackwater.errors import Unavailable
+from slackwater.validation import without_user
 from slackwater_cluster import names
 from slackwater_cluster.api.contenttypes import MERGE
 from slackwater_cluster.api.credentials import Credentials
@@ -183,7 +184,7 @@ class ApiClient:
         except ValueError as problem:
             said = reply.text[:60].strip()
             words = f"{said!r} is no answer of an API server; is a proxy or a login page between?"
-            raise Unavailable(f"API server {self.endpoint.url}: {words}") from problem
+            raise Unavailable(without_user(f"API server {self.endpoint.url}: {words}")) from problem
 
     def _reply(self, method: str, path: str, headers: Mapping[str, str] | None = None, **more: Any) -> httpx2.Response:
         try:
@@ -206,7 +207,7 @@ def _message(body: bytes) -> str:
 def _unreachable(what: str, url: str, problem: Exception) -> Unavailable:
     """An error of the connection, and what to look at where nobody answered."""
     hint = f"; {UNREACHABLE[what]}" if isinstance(problem, httpx2.ConnectError | httpx2.ConnectTimeout) else ""
-    return Unavailable(f"{what} {url}: {type(problem).__name__}: {problem}{hint}")
+    return Unavailable(without_user(f"{what} {url}: {type(problem).__name__}: {problem}{hint}"))
 
 
 def _refusal(status: int, message: str, path: str) -> Unavailable:
@@ -240,7 +241,7 @@ class ExtenderClient:
             if url
             else None
         )
-        self.where = url or f"service {namespace}/{service.split(':')[1]}"
+        self.where = without_user(url) or f"service {namespace}/{service.split(':')[1]}"
 
     def get(self, path: str, parameters: Mapping[str, str] | None = None) -> Any:
         """One answer of its API, for example /v1/nodes."""

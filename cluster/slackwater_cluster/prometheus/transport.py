@@ -16,6 +16,7 @@ import httpx2
 import msgspec
 
 from slackwater.errors import InvalidInput, Unavailable
+from slackwater.validation import without_user
 from slackwater_cluster.api.credentials import Credentials
 from slackwater_cluster.api.unreadable import UNREADABLE
 from slackwater_cluster.prometheus.matchers import checked, narrowed
@@ -37,7 +38,6 @@ UNREACHABLE = "check host and port, that Prometheus runs, and that it can be rea
 NOT_ALLOWED = "give --token-file or --username and --password-file (in settings: token_file, username, password_file)"
 
 
-_USER = re.compile(r"//[^/@]*@")
 _ERRNO = re.compile(r"^\[Errno -?\d+\] ")
 
 
@@ -62,12 +62,19 @@ class QueryConnection:
 
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")) or not _is_address(self.url):
-            raise InvalidInput("--prometheus", f"{self.url!r} is not an address", "write http://HOST:PORT or https://…")
+            raise InvalidInput(
+                "--prometheus", f"{self.address!r} is not an address", "write http://HOST:PORT or https://…"
+            )
         if not self.rate >= SLOWEST:
             raise InvalidInput("--rate", f"{self.rate} queries per second", "give a number above 0, such as 5")
         if not 0 < self.timeout <= LONGEST_WAIT:
             raise InvalidInput("--timeout", f"{self.timeout} seconds per query", "give a number above 0, such as 60")
         checked("--match", self.matchers)
+
+    @property
+    def address(self) -> str:
+        """The address as it may be shown."""
+        return without_user(self.url)
 
 
 def _is_address(url: str) -> bool:
@@ -145,8 +152,8 @@ class QuerySession:
         return Unavailable(self.sentence(f"this is not an answer of Prometheus: {said!r}; is the URL right?"))
 
     def sentence(self, trouble: str) -> str:
-        """What went wrong, with the address, less a password that it may hold."""
-        return f"Prometheus at {_USER.sub('//', self.connection.url)}: {trouble}"
+        """What went wrong, with the address, and no user and password in either."""
+        return without_user(f"Prometheus at {self.connection.url}: {trouble}")
 
     def _ask(self, method: str, path: str, **question: dict[str, str]) -> bytes:
         """One question, asked again while the server is busy."""

@@ -81,9 +81,9 @@ def survey(server: Prometheus, windows: Grid, given: Mapping[str, str]) -> Names
     metrics = choose(server.names(windows.start, windows.end, pattern))
     if words.CPU not in metrics and words.MEMORY not in metrics:
         raise Unavailable(
-            f"Prometheus at {server.connection.url} has no samples of container use between the asked times: neither "
-            f"{METRICS[words.CPU][0]} nor {METRICS[words.MEMORY][0]}; scrape the kubelets' /metrics/cadvisor or "
-            "/metrics/resource, or ask for another time with --since and --until"
+            f"Prometheus at {server.connection.address} has no samples of container use between the asked times: "
+            f"neither {METRICS[words.CPU][0]} nor {METRICS[words.MEMORY][0]}; scrape the kubelets' "
+            "/metrics/cadvisor or /metrics/resource, or ask for another time with --since and --until"
         )
     labels = {need: spelled(_example(server, name, windows), given) for need, name in metrics.items()}
     for need, name in metrics.items():

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from slackwater.errors import Unavailable
+from slackwater.validation import without_user
 from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, ExtenderClient, NotFound
 from slackwater_cluster.api.paths import custom_path
@@ -64,7 +65,7 @@ class Live:
     @property
     def title(self) -> str:
         """The API server's address."""
-        return self._api.endpoint.url
+        return without_user(self._api.endpoint.url)
 
     def snapshot(self) -> Snapshot:
         """Everything now, or a moment ago."""

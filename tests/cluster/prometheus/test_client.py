@@ -113,9 +113,13 @@ def test_questions_are_paced() -> None:
 
 
 def test_a_password_in_the_address_is_not_told() -> None:
-    """Errors go to logs."""
+    """Errors go to logs: neither the address nor what others say of it tells a password."""
     session = QuerySession(QueryConnection("https://me:hush@prometheus:9090/base"))
-    assert session.sentence("503") == "Prometheus at https://prometheus:9090/base: 503"
+    trouble = "not https://me:hu/sh@prometheus:9090/base/api"
+    expected = "Prometheus at https://…@prometheus:9090/base: not https://…@prometheus:9090/base/api"
+    assert session.sentence(trouble) == expected
+    with pytest.raises(InvalidInput, match="'ftp://…@prometheus' is not an address"):
+        QueryConnection("ftp://me:hush@prometheus")
 
 
 @pytest.mark.parametrize(

@@ -313,9 +313,9 @@ class Ending(Leases):
         raise SystemExit
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_follower_whose_election_ended_does_not_wait_for_ever() -> None:
+def test_a_follower_whose_election_ended_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever ended its thread: it fails, so that the process ends and is started anew."""
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)  # its thread ends loudly, as it should
 
     async def run() -> None:
         await asyncio.wait_for(candidate(Ending(), "me").lead(asyncio.Event()), 5)
