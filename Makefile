@@ -159,7 +159,7 @@ fuzz: $(STAMP) ## mutated objects through operator and extender: OBJECTS=1000000
 
 crds: $(STAMP) ## write the chart's custom resources and admission policies anew from their models
 	@$(BIN)/python -m slackwater_cluster.customresources helm/slackwater/crds
-	@$(BIN)/python -m slackwater_cluster.policies helm/slackwater/files
+	@$(BIN)/python -m slackwater_cluster.admissionpolicies helm/slackwater/files
 
 chart: crds ## write the chart's generated parts anew: additions, schema, page of values, dashboards
 	@$(BIN)/python helm/additions.py

@@ -24,6 +24,7 @@ PACKAGES = {
     "lab": "slackwater_lab",
 }
 HOUSE = [ROOT / place / package for place, package in PACKAGES.items()]
+ELSEWHERE = ("lab", "scenarios")  # folders of tests that no room of a package answers to
 CLASS = re.compile(r"^class (\w+)", re.MULTILINE)
 IMPORT = re.compile(r"^ *(?:from (slackwater[\w.]*) import (\([^)]*\)|.*)|import (slackwater[\w.]*))", re.MULTILINE)
 ROOMS = [folder for top in HOUSE for folder in (top, *top.rglob("*")) if (folder / "__init__.py").is_file()]
@@ -84,6 +85,22 @@ def test_a_class_name_means_one_thing_in_its_package(package: Path) -> None:
     for name, where in classes(package):
         found[name].append(where)
     assert {name: places for name, places in found.items() if len(places) > 1} == {}
+
+
+@pytest.mark.parametrize("place", sorted(PACKAGES))
+def test_a_test_lies_where_the_module_of_its_name_does(place: str) -> None:
+    """tests/core/ledger/test_victims.py tests core's ledger/victims.py; a name that no module has may lie anywhere."""
+    top, tests = ROOT / place / PACKAGES[place], ROOT / "tests" / place
+    rooms = defaultdict(set)
+    for module in top.rglob("*.py"):
+        rooms[module.stem].add(module.parent.relative_to(top))
+    lost = {
+        str(test.relative_to(tests)): [str(room) for room in rooms[name]]
+        for test in tests.rglob("test_*.py")
+        if (name := test.stem.removeprefix("test_")) in rooms and test.parent.name not in (name, *ELSEWHERE)
+        if test.parent.relative_to(tests) not in rooms[name]
+    }
+    assert lost == {}
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=named)

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from slackwater.resources import CPU
+from slackwater_cluster.admissionpolicies.mutation import declared_amount
 from slackwater_cluster.customresources import SlackPolicySpec
-from slackwater_cluster.policies.mutation import declared_amount
 from support.builders.chartvalues import ALL, PROFILES, SWITCHES
 from support.lab.chart import ROOT, Object, named, objects, pod_specs
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from slackwater_cluster.policies.mutating import WATCHDOG_NAMESPACE
+from slackwater_cluster.admissionpolicies.mutating import WATCHDOG_NAMESPACE
 from support.builders.matching import Write, met, selects
 from support.lab.chart import objects, text
 

@@ -25,8 +25,8 @@ import aiohttp
 import psutil
 from aiohttp import web
 
+from slackwater_cluster.admissionpolicies.webhook import PATH
 from slackwater_cluster.customresources import SlackPolicySpec
-from slackwater_cluster.policies.webhook import PATH
 from slackwater_operator.webhook.reviews import ReviewServer
 
 BOUNDS = tomllib.loads((Path(__file__).parent / "bounds.toml").read_text(encoding="utf-8"))["webhook"]

@@ -32,13 +32,13 @@ from pydantic_settings import BaseSettings, CliApp
 
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
+from slackwater_cluster.admissionpolicies.mutating import HOLDING
 from slackwater_cluster.api.contenttypes import MERGE
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.paths import api_path
 from slackwater_cluster.api.session import Answer, Session
 from slackwater_cluster.pods.unbound import UnboundPod
 from slackwater_cluster.pods.ungate import IN_FLIGHT, Ungater
-from slackwater_cluster.policies.mutating import HOLDING
 from slackwater_cluster.settings import last_word, program, refusing
 
 log = structlog.get_logger(__name__)

@@ -15,13 +15,13 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 
 from slackwater.errors import InvalidInput, Unavailable
+from slackwater_cluster.admissionpolicies import review
+from slackwater_cluster.admissionpolicies.mutation import Body, Operation, mutation
+from slackwater_cluster.admissionpolicies.webhook import PATH, PATIENCE
 from slackwater_cluster.certificates import CertificateGauges
 from slackwater_cluster.customresources import SlackPolicySpec
 from slackwater_cluster.frameworks import builtin
 from slackwater_cluster.governance import UNWRITTEN
-from slackwater_cluster.policies import review
-from slackwater_cluster.policies.mutation import Body, Operation, mutation
-from slackwater_cluster.policies.webhook import PATH, PATIENCE
 from slackwater_cluster.settings import bare
 
 log = structlog.get_logger(__name__)

@@ -11,8 +11,8 @@ import json, sys
 import slackwater_operator.webhook.__main__
 from slackwater_cluster.customresources import SlackPolicySpec
 from slackwater_cluster.frameworks import builtin
-from slackwater_cluster.policies import review
-from slackwater_cluster.policies.mutation import mutation
+from slackwater_cluster.admissionpolicies import review
+from slackwater_cluster.admissionpolicies.mutation import mutation
 
 rules, enforce = builtin().rules(), SlackPolicySpec.model_validate({"mode": "enforce"})
 container = {"name": "m", "resources": {"requests": {"cpu": "2", "memory": "4Gi"}}}

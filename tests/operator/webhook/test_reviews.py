@@ -16,8 +16,8 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
+from slackwater_cluster.admissionpolicies.webhook import PATIENCE
 from slackwater_cluster.customresources import SlackPolicySpec
-from slackwater_cluster.policies.webhook import PATIENCE
 from slackwater_operator.webhook.reviews import LARGE_AT_ONCE, LARGEST, ReviewServer
 
 ENFORCE = SlackPolicySpec.model_validate({"mode": "enforce"})

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from slackwater_cluster import names
-from slackwater_cluster.policies.mutating import NAME
+from slackwater_cluster.admissionpolicies.mutating import NAME
 from slackwater_lab.controlplane.chart import CONFIGURATION, called_here
 from slackwater_lab.lab import Lab
 from support.lab.session import CUSTOM, PODS, Kube, Object, until

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from slackwater_cluster.policies.mutating import HOLDING
+from slackwater_cluster.admissionpolicies.mutating import HOLDING
 from slackwater_lab.controlplane import access
 from slackwater_lab.controlplane.services import OPERATORS
 from slackwater_lab.faults.behind import Behind, detour

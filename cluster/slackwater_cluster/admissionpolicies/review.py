@@ -10,8 +10,8 @@ import msgspec
 import orjson
 
 from slackwater.errors import InvalidInput
+from slackwater_cluster.admissionpolicies.mutation import Operation
 from slackwater_cluster.api.unreadable import UNREADABLE
-from slackwater_cluster.policies.mutation import Operation
 
 API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"

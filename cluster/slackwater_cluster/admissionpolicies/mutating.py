@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from slackwater_cluster import names
+from slackwater_cluster.admissionpolicies import cel
 from slackwater_cluster.frameworks import RoleRule
 from slackwater_cluster.governance import exempt
-from slackwater_cluster.policies import cel
 
 NAME = "slackwater-pods"
 OTHERS = f"{NAME}-others"

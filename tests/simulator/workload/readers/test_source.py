@@ -10,7 +10,7 @@ import pytest
 from slackwater.errors import InvalidInput
 from slackwater_simulator.workload.readers.formats import open_workload
 
-SAMPLES = Path(__file__).parents[1] / "samples"
+SAMPLES = Path(__file__).parents[2] / "samples"
 SLS = '{"job.start.ms": 0, "job.id": "NAME", "job.tasks": [{"duration.ms": 5000}]}'
 ONE, TWO = SLS.replace("NAME", "one"), SLS.replace("NAME", "two")
 

@@ -12,7 +12,7 @@ from slackwater_simulator.workload.imputation import MapReduce
 from slackwater_simulator.workload.readers.formats import open_workload
 from slackwater_simulator.workload.readers.swim import read
 
-SAMPLES = Path(__file__).parents[1] / "samples"
+SAMPLES = Path(__file__).parents[2] / "samples"
 
 
 def test_bytes_become_tasks_by_the_split_sizes() -> None:

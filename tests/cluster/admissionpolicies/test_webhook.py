@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from slackwater_cluster.admissionpolicies import guard, mutating, webhook
+from slackwater_cluster.admissionpolicies.mutating import FORGED, holding, somebody_leads
 from slackwater_cluster.frameworks import builtin
-from slackwater_cluster.policies import guard, mutating, webhook
-from slackwater_cluster.policies.mutating import FORGED, holding, somebody_leads
 
 Object = dict[str, Any]
 

@@ -1,12 +1,12 @@
-"""`python -m slackwater_cluster.policies FOLDER` writes the admission policies."""
+"""`python -m slackwater_cluster.admissionpolicies FOLDER` writes the admission policies."""
 
+from slackwater_cluster.admissionpolicies.guard import guard
+from slackwater_cluster.admissionpolicies.mutating import mutating
+from slackwater_cluster.admissionpolicies.webhook import webhook
 from slackwater_cluster.frameworks import builtin
 from slackwater_cluster.manifests import command, render
-from slackwater_cluster.policies.guard import guard
-from slackwater_cluster.policies.mutating import mutating
-from slackwater_cluster.policies.webhook import webhook
 
-COMMAND = "python -m slackwater_cluster.policies helm/slackwater/files"
+COMMAND = "python -m slackwater_cluster.admissionpolicies helm/slackwater/files"
 
 
 def files() -> dict[str, str]:

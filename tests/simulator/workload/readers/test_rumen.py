@@ -10,7 +10,7 @@ from slackwater.errors import InvalidInput
 from slackwater_simulator.workload.readers.formats import open_workload
 from slackwater_simulator.workload.workload import MEBI
 
-SAMPLE = Path(__file__).parents[1] / "samples" / "rumen.json"
+SAMPLE = Path(__file__).parents[2] / "samples" / "rumen.json"
 
 
 def test_jobs_count_from_the_first_submission() -> None:

@@ -11,7 +11,15 @@ So the webhook may be down, and nobody can use that time to write our annotation
 from __future__ import annotations
 
 from slackwater_cluster import names
-from slackwater_cluster.policies.mutating import FORGED, NAME, Manifest, conditions, holding, match, somebody_leads
+from slackwater_cluster.admissionpolicies.mutating import (
+    FORGED,
+    NAME,
+    Manifest,
+    conditions,
+    holding,
+    match,
+    somebody_leads,
+)
 
 SERVICE = "slackwater-webhook"
 PATH = "/pods"

@@ -17,7 +17,7 @@ from slackwater.errors import InvalidInput
 from support.fakes.httpcluster import GROUP, PROXY, Cluster
 
 Run = Callable[..., Result]
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 INTERVAL = {"lowSeconds": 40.0, "middleSeconds": 90.0, "highSeconds": 300.0, "source": "pace"}
 
 

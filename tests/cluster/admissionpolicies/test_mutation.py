@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from slackwater_cluster import names
+from slackwater_cluster.admissionpolicies.mutation import declared_amount, mutation
 from slackwater_cluster.customresources import SlackPolicySpec
 from slackwater_cluster.frameworks import builtin
-from slackwater_cluster.policies.mutation import declared_amount, mutation
 
 Object = dict[str, Any]
 GIB = 2**30

@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from slackwater_cluster import names
+from slackwater_cluster.admissionpolicies import cel, guard, mutating
+from slackwater_cluster.admissionpolicies.__main__ import files
+from slackwater_cluster.admissionpolicies.guard import EDITS, MAY_RELEASE
 from slackwater_cluster.frameworks import LabelTerm, builtin
-from slackwater_cluster.policies import cel, guard, mutating
-from slackwater_cluster.policies.__main__ import files
-from slackwater_cluster.policies.guard import EDITS, MAY_RELEASE
 
 ROOT = Path(__file__).parents[3]
 FILES = files()

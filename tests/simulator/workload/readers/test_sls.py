@@ -8,7 +8,7 @@ from slackwater.errors import InvalidInput
 from slackwater_simulator.workload.readers.formats import open_workload
 from slackwater_simulator.workload.workload import MEBI
 
-SAMPLES = Path(__file__).parents[1] / "samples"
+SAMPLES = Path(__file__).parents[2] / "samples"
 
 
 def test_tasks_of_one_kind_and_size_form_a_stage() -> None:

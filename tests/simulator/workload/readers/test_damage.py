@@ -16,7 +16,7 @@ from slackwater_simulator.workload.readers.formats import open_workload
 from slackwater_simulator.workload.workload import Workload
 from support.examples import examples
 
-SAMPLES = Path(__file__).parents[1] / "samples"
+SAMPLES = Path(__file__).parents[2] / "samples"
 NAMES = ["swim.tsv", "tiny.swf", "rumen.json", "sls.json", "synth.json", "own.jsonl", "own.parquet"]
 PIECES = [b"", b"0", b"-1", b"nan", b"1e999", b"null", b"{}", b"[", b'"', b"\n", b"\t", b"\xff", b";", b"true", b"x"]
 PIECES += [b"9" * 5000, b"-" + b"9" * 5000, b"[" * 5000]

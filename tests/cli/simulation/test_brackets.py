@@ -14,7 +14,7 @@ from slackwater_cli.simulation.live import Wish, _print
 from slackwater_lab.live.comparison import Compared, Forecast, summary
 from support.fakes.httpcluster import GROUP, Cluster
 
-CLI = Path(__file__).parents[2] / "cli"
+CLI = Path(__file__).parents[3] / "cli"
 NAME = "etl [prod] [/x] :bug:"
 DRIVER = {"request": [1, 2**30], "startup": 2}
 STAGE = {"name": "m", "request": [1, 2**30], "durations": {"value": 10, "count": 4}}

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from slackwater_cluster import names
+from slackwater_cluster.admissionpolicies import cel
+from slackwater_cluster.admissionpolicies.mutating import NAME as MUTATING
+from slackwater_cluster.admissionpolicies.mutating import WATCHDOG_NAMESPACE, somebody_leads
+from slackwater_cluster.admissionpolicies.mutating import conditions as written_conditions
 from slackwater_cluster.governance import exempt
 from slackwater_cluster.pods.gate import MARKS
-from slackwater_cluster.policies import cel
-from slackwater_cluster.policies.mutating import NAME as MUTATING
-from slackwater_cluster.policies.mutating import WATCHDOG_NAMESPACE, somebody_leads
-from slackwater_cluster.policies.mutating import conditions as written_conditions
 
 OPERATOR = f"system:serviceaccount:{names.SYSTEM_NAMESPACE}:slackwater-operator"
 

@@ -11,7 +11,7 @@ from slackwater.errors import InvalidInput
 from slackwater_simulator.workload.readers import parquet
 from slackwater_simulator.workload.readers.formats import open_workload
 
-SAMPLES = Path(__file__).parents[1] / "samples"
+SAMPLES = Path(__file__).parents[2] / "samples"
 LINE = "1 0 -1 83 1 -1 -1 -1 1200 -1 -1 1 1 -1 -1 1 -1 -1"
 
 

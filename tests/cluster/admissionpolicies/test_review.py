@@ -6,7 +6,7 @@ import json
 import pytest
 
 from slackwater.errors import InvalidInput
-from slackwater_cluster.policies import review
+from slackwater_cluster.admissionpolicies import review
 
 POD = {"metadata": {"name": "p"}, "spec": {"containers": []}}
 
