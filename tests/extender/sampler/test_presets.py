@@ -20,18 +20,18 @@ GI = 2.0**30
 class TestPresets:
     """Queries as data."""
 
-    @pytest.mark.parametrize("preset", get_args(Preset))
+    @pytest.mark.parametrize("preset", get_args(Preset.__value__))
     def test_every_query_is_promql(self, preset: Preset) -> None:
         """Parsed by a real parser, blanks filled in."""
         for query in PRESETS[preset].values():
             assert parse(filled(query, 120, "a|b")) is not None
 
-    @pytest.mark.parametrize("preset", get_args(Preset))
+    @pytest.mark.parametrize("preset", get_args(Preset.__value__))
     def test_every_preset_measures_nodes_and_pods(self, preset: Preset) -> None:
         """Network is optional, the rest is not."""
         assert set(NAMES) - set(PRESETS[preset]) <= {"node_network"}
 
-    @pytest.mark.parametrize("preset", get_args(Preset))
+    @pytest.mark.parametrize("preset", get_args(Preset.__value__))
     def test_every_series_of_a_preset_is_asked_of_named_jobs(self, preset: Preset) -> None:
         """A target that anybody may add is not believed: each selector of each query names the jobs."""
         for query in queries(Prometheus(preset=preset)).values():
@@ -42,7 +42,7 @@ class TestPresets:
     @pytest.mark.parametrize(
         "job", ["tenant", "kubelet2", "my-kubelet", "batch/kubelet", "kubernetes-service-endpoints"]
     )
-    @pytest.mark.parametrize("preset", get_args(Preset))
+    @pytest.mark.parametrize("preset", get_args(Preset.__value__))
     def test_a_job_of_a_tenant_is_not_among_those_believed(self, preset: Preset, job: str) -> None:
         """Prometheus matches the whole name, and so do we."""
         assert re.fullmatch(JOBS[preset], job) is None
