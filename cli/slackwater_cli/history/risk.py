@@ -45,6 +45,12 @@ def command(
     in_step: Annotated[
         bool, typer.Option("--in-step", help="Play every task at its own time of day; all end at midnight.")
     ] = False,
+    unknown_apps: Annotated[
+        float,
+        typer.Option(
+            help="Share of the tasks whose app was never seen: `slackwater` expects their memory by their request."
+        ),
+    ] = 0.0,
     resource: Annotated[
         Resource, typer.Option(help="auto: memory if the file's name says so or a generator has a shape, else cpu.")
     ] = Resource.AUTO,
@@ -62,7 +68,7 @@ def command(
     from slackwater_simulator.risk.series import about_memory
 
     chance = probability("--risk", risk)
-    play = Play(machines, residents, days, steps("--horizon", horizon), seed, whole_day, in_step)
+    play = Play(machines, residents, days, steps("--horizon", horizon), seed, whole_day, in_step, unknown_apps)
     memory = about_memory(Path(series).name) if resource is Resource.AUTO else resource is Resource.MEMORY
     found = _series(series, memory, seed, whole_day)
     play.check(found)

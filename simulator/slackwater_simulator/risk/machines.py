@@ -50,14 +50,16 @@ class Play:
     seed: int = 0
     whole_day: float = WHOLE_DAY  # share of the tasks that last as long as their series
     in_step: bool = False  # every task at its own time of day
+    unknown_apps: float = 0.0  # share of the tasks whose app was never seen before
 
     def check(self, series: UsageSeries) -> None:
         """Raise an error that names the option, if this cannot be played."""
         for name, value in (("machines", self.machines), ("residents", self.residents), ("horizon", self.horizon)):
             if value < 1:
                 raise InvalidInput(f"--{name}", f"{value} is too small", "give at least 1")
-        if not 0 <= self.whole_day <= 1:
-            raise InvalidInput("--whole-day", f"{self.whole_day} is not a share", "give a number from 0 to 1")
+        for name, share in (("whole-day", self.whole_day), ("unknown-apps", self.unknown_apps)):
+            if not 0 <= share <= 1:
+                raise InvalidInput(f"--{name}", f"{share} is not a share", "give a number from 0 to 1")
         if self.days < 2:
             raise InvalidInput("--days", f"{self.days} is too short", "give at least 2: the first day is not counted")
         if self.days > MOST_DAYS:
@@ -84,6 +86,7 @@ class Moment:
     use: Floats  # last sample of each task
     age: Integers  # samples seen of each task, the last included
     arrived: NDArray[np.bool_]  # tasks that came with this step
+    unknown: NDArray[np.bool_]  # tasks whose app was never seen before
     history: Floats  # machine × place × sample, oldest first; −1 where a task had not begun
     request: float = REQUEST
     known: dict[Hashable, Any] = field(default_factory=dict)  # see `once`
@@ -132,6 +135,9 @@ class Machines:
         self._age = np.zeros(shape, np.int64) if play.in_step else self._rng.integers(0, lengths)
         self._left = lengths - self._age  # samples still to come of each task, the present one included
         self._arrived = np.ones(shape, np.bool_)
+        # Drawn apart: whatever their share, the same tasks are played.
+        self._strangers = np.random.default_rng((play.seed, play.residents))
+        self._unknown = self._strangers.random(shape) < play.unknown_apps
 
     @property
     def steps(self) -> int:
@@ -151,7 +157,7 @@ class Machines:
         history = self._past[self._which, self._begin + self._age - 1]
         before = np.arange(HISTORY)[None, None, :] < (HISTORY - self._age)[:, :, None]
         history = np.where(before, np.float32(-1.0), history)
-        return Moment(step, history[:, :, -1], self._age.copy(), self._arrived.copy(), history)
+        return Moment(step, history[:, :, -1], self._age.copy(), self._arrived.copy(), self._unknown.copy(), history)
 
     def truth(self) -> Truth:
         """What the present residents will come to use together. For the judge, not for estimators."""
@@ -171,6 +177,7 @@ class Machines:
         begin = self._begin[gone] = self._offsets(lengths, step)
         self._left[gone] = np.minimum(lengths, self._length - begin)
         self._age[gone] = 0
+        self._unknown[gone] = self._strangers.random(count) < self.play.unknown_apps
 
     def _offsets(self, lengths: Integers, step: int) -> Integers:
         """Where in its series each task begins: anywhere it fits, at the time of day, or a life at its start."""

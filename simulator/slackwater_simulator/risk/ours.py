@@ -7,21 +7,28 @@ from numpy.typing import NDArray
 
 from slackwater.estimation.calibration import EVERY, Calibration, Promise, Promises
 from slackwater.estimation.estimator import ALPHA, TAU0, Mode
-from slackwater.estimation.risk import PodLevels, floor, outlook, promised, summed, usual
+from slackwater.estimation.risk import HALF_LIFE, Outlook, PodLevels, Usual, floor, outlook, promised, summed, usual
 from slackwater.estimation.vectorized import NodeEstimates
 from slackwater_simulator.risk.machines import Moment
 from slackwater_simulator.risk.series import STEP
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+WATCHED = 6 * HALF_LIFE  # seconds until promises are judged, as many half-lives as in the ledger: too little was seen
 
 
 class Slackwater:
-    """`slackwater.estimation.risk` and `calibration`, one class of machines, no app known."""
+    """`slackwater.estimation.risk` and `calibration`, one class of machines.
+
+    Of a known app its tasks are expected to use what tasks usually use here. Memory of one that was never seen is
+    expected by its request, as in the ledger; its CPU as that of all others.
+    """
 
     def __init__(self, risk: float, horizon: int, *, memory: bool) -> None:
         self._memory = memory
         self.calibration = Calibration(risk, overlap=max(1.0, horizon * STEP / EVERY))
-        self._promises = Promises(horizon * STEP)
+        self._promises = Promises(horizon * STEP, after=WATCHED)
         self._levels = PodLevels.empty(0)
 
     def peak(self, moment: Moment) -> Floats:
@@ -37,13 +44,25 @@ class Slackwater:
         for over in self._promises.watch(now, use, self._promises.places(home, since)):
             judged = over.judged()
             self.calibration.learn(judged.scores, judged.exceeded)
-        request, requests = np.full(len(use), moment.request), np.full(machines, moment.requests)
-        expected = outlook(self._levels, request, home, machines, usual(self._levels, request))
+        requests = np.full(machines, moment.requests)
+        expected = self._expected(moment, home)
         used = summed(home, use, machines)
         peak = promised(expected, self.calibration.factor, requests, floor(used, compressible=not self._memory))
         excused = None if self._memory else used.copy()
         self._promises.put(Promise(now, expected, peak, requests, used, excused))
         return peak
+
+    def _expected(self, moment: Moment, home: Rows) -> Outlook:
+        machines, request = len(moment.use), np.full(len(home), moment.request)
+        known = usual(self._levels, request)
+        unknown = moment.unknown.ravel()
+        if not (self._memory and unknown.any()):
+            return outlook(self._levels, request, home, machines, known)
+        parts = [
+            outlook(self._levels.take(who), request[who], home[who], machines, told)
+            for who, told in ((np.flatnonzero(~unknown), known), (np.flatnonzero(unknown), Usual()))
+        ]
+        return Outlook(parts[0].centre + parts[1].centre, np.hypot(parts[0].spread, parts[1].spread))
 
 
 class PaperEstimate:

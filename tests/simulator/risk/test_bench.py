@@ -49,7 +49,7 @@ def test_savings_and_violations_are_what_was_promised() -> None:
 def test_where_use_never_moves_slackwater_saves_what_the_oracle_saves(memory: bool, level: float) -> None:
     """From the moment on when enough promises were compared, without a violation."""
     constant = UsageSeries("flat", np.full((10, 144), level, np.float32))
-    play = Play(machines=8, residents=10, days=2, horizon=12)
+    play = Play(machines=16, residents=10, days=2, horizon=12)
     ours, oracle = judge(constant, play, {"ours": estimators(play, 0.01, memory)["slackwater"]}, memory=memory)
     assert ours.violation_rate == 0.0
     assert ours.savings == pytest.approx(oracle.savings, abs=0.001)

@@ -92,6 +92,20 @@ def test_the_same_seed_plays_the_same_days() -> None:
     assert (played[0] != played[2]).any()
 
 
+def test_how_many_apps_are_unknown_changes_nothing_else() -> None:
+    """A task's app stays what it was, a quarter of the tasks are strangers, and the days are the same."""
+    none, some = (Machines(ramp(), Play(20, 10, 2, 4, unknown_apps=share)) for share in (0.0, 0.25))
+    before, shares = none.advance(0).unknown, []
+    assert not before.any()
+    before = some.advance(0).unknown
+    for step in range(1, 60):
+        one, other = none.advance(step), some.advance(step)
+        assert (one.use == other.use).all()
+        assert (other.unknown == before)[~other.arrived].all()
+        shares.append((before := other.unknown).mean())
+    assert np.mean(shares) == pytest.approx(0.25, abs=0.05)
+
+
 @pytest.mark.parametrize(
     ("play", "option"),
     [
@@ -102,6 +116,7 @@ def test_the_same_seed_plays_the_same_days() -> None:
         (Play(horizon=48, days=2), "--horizon"),
         (Play(horizon=6 * 48), "--horizon: it is as long as what is counted; give less than 24h, or more --days"),
         (Play(whole_day=1.5), "--whole-day"),
+        (Play(unknown_apps=-0.1), "--unknown-apps"),
         (Play(machines=99_999_999_999, horizon=6), "--machines times --residents be at most"),
         (Play(residents=999_999_999, horizon=6), "--machines times --residents be at most"),
         (Play(days=999_999_999), "--days: 999,999,999 are too many; give at most"),

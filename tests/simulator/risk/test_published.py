@@ -25,7 +25,7 @@ def seen(*tasks: list[float], step: int = 0, arrived: bool = False) -> Moment:
     for place, samples in enumerate(tasks):
         history[0, place, HISTORY - len(samples) :] = samples
     age = np.array([[len(samples) for samples in tasks]])
-    return Moment(step, history[:, :, -1], age, np.full(age.shape, arrived), history)
+    return Moment(step, history[:, :, -1], age, np.full(age.shape, arrived), np.zeros(age.shape, np.bool_), history)
 
 
 def test_borg_default_is_nine_tenths_of_the_limits() -> None:
