@@ -25,7 +25,7 @@ from slackwater_cluster.objects.records import PodRecord
 from slackwater_cluster.pods.nodefit import takes
 from slackwater_operator.cache.podstate import UNSCHEDULABLE, InFlight, PodState
 from slackwater_operator.cache.refusals import Vain
-from slackwater_operator.clients.extenderclient import PlacementWish, Reservation
+from slackwater_operator.clients.extenderclient import Placement, PlacementWish, Reservation
 from slackwater_operator.clients.podwriter import WATCH_DELAY, WriteOutcome, Written
 from slackwater_operator.release.batch import moves
 from slackwater_operator.release.releasewriter import ReleaseWriter
@@ -35,6 +35,8 @@ log = structlog.get_logger(__name__)
 
 # A pod released for an autoscaler waits for a machine to boot, not for a scheduler.
 GROWTH_PATIENCE = 10.0
+# Seconds after which a refused pod's own node is looked at: if it has no room any more, there is nothing to wait for.
+LOOK_HOME = 1.0
 # Nodes with room that the scheduler may refuse before a release has come to nothing: it is not room that is missing.
 MOST_NODES = 3
 # Nominations that are taken back at once; where writes to some pods take long, releases of others go on beside them.
@@ -63,6 +65,7 @@ class Nominations:
         woken = await self._woken()
         late: list[tuple[PodRecord, InFlight]] = []
         stuck: list[tuple[PodRecord, InFlight]] = []
+        refused: list[tuple[PodRecord, InFlight]] = []
         for uid, on_its_way in self.cache.in_flight.all():
             pod = self.cache.index.pod(uid)
             if pod is None or not self._ours(pod) or (on_its_way.stranded and uid in self.cache.paused):
@@ -79,9 +82,11 @@ class Nominations:
                     self.cache.grown_in_vain.add(uid)
             elif stays:
                 stuck.append((pod, on_its_way))
+            elif on_its_way.node and self._refused_for(pod, on_its_way, LOOK_HOME):
+                refused.append((pod, on_its_way))
         self._take_back([pod for pod, _ in late if pod.gated])
         await self._park([each for each in late if not each[0].gated])
-        await self._move(stuck)
+        await self._move([*stuck, *await self._homeless(refused)])
 
     def _take_back(self, pods: Sequence[PodRecord]) -> None:
         """Releases that were not written in time: the pods are held, as the watch shows them.
@@ -176,8 +181,12 @@ class Nominations:
     def _stuck(self, pod: PodRecord, on_its_way: InFlight, woken: Collection[str]) -> bool:
         if pod.uid in woken:
             return True
-        due = on_its_way.tried + self._terms(pod).unschedulable_seconds
-        return on_its_way.seen and not on_its_way.growth and pod.unscheduled == UNSCHEDULABLE and self.clock() >= due
+        return self._refused_for(pod, on_its_way, self._terms(pod).unschedulable_seconds)
+
+    def _refused_for(self, pod: PodRecord, on_its_way: InFlight, seconds: float) -> bool:
+        """Whether the scheduler calls a pod Unschedulable, so long after it was sent to a node that there is."""
+        refused = on_its_way.seen and not on_its_way.growth and pod.unscheduled == UNSCHEDULABLE
+        return refused and self.clock() >= on_its_way.tried + seconds
 
     async def _woken(self) -> Collection[str]:
         """Refused pods for which the extender has room now."""
@@ -279,10 +288,21 @@ class Nominations:
         going = [pod for pod, _ in stuck if pod.uid in named]
         await self._beside(self._renominate(pod, named[pod.uid]) for pod in going)
 
+    async def _homeless(self, refused: Sequence[tuple[PodRecord, InFlight]]) -> list[tuple[PodRecord, InFlight]]:
+        """Those whose own node has no room for them any more: while they wait for it, others pass them by elsewhere."""
+        try:
+            answer = await self._at_home(refused)
+        except Unavailable:
+            return []
+        return [each for each in refused if answer.refused.get(each[0].uid, names.UNKNOWN_POD) != names.UNKNOWN_POD]
+
     async def _served_at_home(self, lost: Sequence[tuple[PodRecord, InFlight]]) -> Collection[str]:
         """Those whose own node has room for them all the same, so that it is something else that keeps them out."""
+        return (await self._at_home(lost)).placed.keys()
+
+    async def _at_home(self, lost: Sequence[tuple[PodRecord, InFlight]]) -> Placement:
         home = [PlacementWish(pod.uid, submitted=pod.created, nodes=(way.node,)) for pod, way in lost if way.node]
-        return (await self.places.place(home)).placed.keys() if home else ()
+        return await self.places.place(home) if home else Placement()
 
     async def _keep_room(self, searching: Iterable[PodRecord]) -> Collection[str]:
         """They keep as much room as they had, but no node: what they search for is another one."""

@@ -168,6 +168,24 @@ def test_who_lost_its_node_and_fits_nowhere_else_keeps_no_room_from_others() -> 
     assert running(world) == ["stuck"]
 
 
+def test_who_lost_its_node_is_back_in_line_when_another_one_opens() -> None:
+    """World 2220725: the scheduler's Unschedulable was waited out, and a pod of lower priority took the other node."""
+    world = enforcing(node("a", cpu=8))
+    world.create("first", cpu=8, app="first", priority=100)
+    operator = world.operator()
+    operator.step()
+    world.create("thief", cpu=1, namespace="plain", gates=(), scheduler="default-scheduler", node="a")
+    world.create("second", cpu=8, app="second")
+    for _ in range(3):
+        world.schedule()
+        operator.step()
+    world.add_nodes(node("b", cpu=8))
+    for _ in range(2):
+        operator.step()
+        world.schedule()
+    assert running(world) == ["first", "thief"]
+
+
 @pytest.mark.parametrize(
     "change", [{"taints": (("node.kubernetes.io/memory-pressure", "", "NoSchedule"),)}, {"cordoned": True}]
 )
