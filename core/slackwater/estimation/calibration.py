@@ -12,7 +12,7 @@ with any z. It holds nothing against z: its score is the least there is.
 The factor z of the next promises is the score that is exceeded with the asked probability, over all nodes of a class:
 split conformal prediction, which needs no assumption about the form of the distribution. Further out than scores were
 seen, the tail is taken as exponential (peaks over a threshold). Three corrections, all to the safe side: few scores,
-and neighbours that tell the same story, leave z uncertain, and a third of a standard error is taken off the
+and neighbours that tell the same story, leave z uncertain, and a fifth of a standard error is taken off the
 probability; below 0.25 %, where hardly anything was ever seen, half of it is left; and where clearly more promises were
 exceeded of late than asked, on all nodes or on those of one type of machine, z is taken for a smaller one there until
 that has ended.
@@ -46,7 +46,7 @@ TAIL = 0.05  # share of the scores that the exponential tail is fitted on
 FEW = 100  # scores above z without which the fitted tail decides
 NARROWEST = 0.125  # the least share of the asked risk that z is taken for
 FADE = 0.986  # of what was exceeded, in EVERY seconds: a half-life of a day
-SAFE = 0.35  # standard errors of the rate that are taken off it while few scores are known
+SAFE = 0.2  # standard errors of the rate that are taken off it while few scores are known
 RARE = 0.5  # share of a risk so small that even SCORES scores hold fewer than FEW beyond z: its tail is a guess
 NOTHING_CAME = -10.0  # the score of a promise that was never tested: no more was used than when it was made
 MACHINES = 32  # types of machines that are told apart

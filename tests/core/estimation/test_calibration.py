@@ -170,6 +170,17 @@ def test_a_risk_that_no_memory_can_show_is_halved() -> None:
     assert 0.0095 < usual.asked < 0.01
 
 
+@pytest.mark.parametrize(("days", "asked"), [(0.25, 0.00859), (1, 0.00911), (6, 0.0096)])
+def test_a_fifth_of_a_standard_error_is_taken_off_the_risk(days: float, asked: float) -> None:
+    """Of 100 machines every half hour, twelve promises telling one story: a day shows four violations at 1 %.
+
+    Their number is uncertain by two in four, a half of the rate; with one more to be safe, 1 / √5.
+    """
+    calibration = Calibration(0.01, overlap=12.0)
+    calibration.learn(np.zeros(int(4800 * days)), np.zeros(int(4800 * days), np.bool_))
+    assert calibration.asked == pytest.approx(asked, abs=5e-6)
+
+
 def test_old_scores_make_way() -> None:
     """Memory is bounded, and a class that has changed is followed."""
     calibration = Calibration(0.05)
