@@ -21,6 +21,16 @@ def test_the_order_is_what_it_is_try_results_how_and_limits() -> None:
     assert commands("Try it")[0].startswith("make demo")
 
 
+def test_three_benefits_stand_at_the_top_each_with_a_number() -> None:
+    """Papers are told by their idea: their numbers stand in the docs only."""
+    top = TEXT[: TEXT.index("![")]
+    benefits = top.split("\n- **")[1:]
+    assert len(benefits) == 3
+    assert all(re.search(r"\d", benefit) for benefit in benefits)
+    prose = re.sub(r"\]\([^)]*\)", "", TEXT)
+    assert re.findall(r"\b00[0-4]\b", prose) == []
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_what_it_points_at_is_there(target: str) -> None:
     """Pages and pictures."""

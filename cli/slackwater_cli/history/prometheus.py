@@ -117,13 +117,18 @@ class Server:
         if url is not None:
             known = Credentials(self.token_file, self.username, self.password_file, self.ca, self.insecure)
             return ask(url, self.rate, self.timeout, known)
+        from slackwater_cluster.api.endpoint import NoClusterKnown
         from slackwater_cluster.prometheus.discovery import ServerCredentials, discover
 
+        remedy = f"add --prometheus http://HOST:PORT{more}"
         try:
             api = api_server(self.kubeconfig, self.context)
             service = discover(api)
+        except NoClusterKnown as problem:
+            raise InvalidInput(
+                "--prometheus", "no address is given, and no cluster to look for one in", remedy
+            ) from problem
         except Unavailable as problem:
-            remedy = f"add --prometheus http://HOST:PORT{more}"
             trouble = f"no address is given, and none was found ({problem})"
             raise InvalidInput("--prometheus", trouble, remedy) from problem
         tell(f"asking Service {service.namespace}/{service.name} through the API server", stderr=True)

@@ -18,6 +18,7 @@ from slackwater_cluster.api.contenttypes import MERGE
 from slackwater_cluster.api.credentials import Credentials
 from slackwater_cluster.api.endpoint import Endpoint
 from slackwater_cluster.api.paths import api_path, joined
+from slackwater_cluster.api.unreachable import cannot_be_reached
 from slackwater_cluster.api.unreadable import UNREADABLE
 
 TIMEOUT = 10.0
@@ -206,8 +207,11 @@ def _message(body: bytes) -> str:
 
 def _unreachable(what: str, url: str, problem: Exception) -> Unavailable:
     """An error of the connection, and what to look at where nobody answered."""
-    hint = f"; {UNREACHABLE[what]}" if isinstance(problem, httpx2.ConnectError | httpx2.ConnectTimeout) else ""
-    return Unavailable(without_user(f"{what} {url}: {type(problem).__name__}: {problem}{hint}"))
+    if isinstance(problem, httpx2.ConnectError | httpx2.ConnectTimeout):
+        said = f"{cannot_be_reached(problem)}; {UNREACHABLE[what]}"
+    else:
+        said = f"{type(problem).__name__}: {problem}"
+    return Unavailable(without_user(f"{what} {url}: {said}"))
 
 
 def _refusal(status: int, message: str, path: str) -> Unavailable:

@@ -39,7 +39,15 @@ class Endpoint:
 
 
 # What the client library calls an invalid file that holds nothing.
-NOWHERE = "neither $KUBECONFIG nor ~/.kube/config is a file with a cluster in it"
+NOWHERE = "no cluster is known (neither $KUBECONFIG nor ~/.kube/config names one)"
+NAME_ONE = "give --kubeconfig FILE"
+
+
+class NoClusterKnown(Unavailable):
+    """Nothing on this machine names a cluster."""
+
+    def __init__(self) -> None:
+        super().__init__(f"{NOWHERE}; {NAME_ONE}")
 
 
 def endpoint(kubeconfig: Path | None = None, context: str | None = None) -> Endpoint:
@@ -57,8 +65,10 @@ def endpoint(kubeconfig: Path | None = None, context: str | None = None) -> Endp
     except Unavailable:
         raise
     except Exception as problem:  # whatever the client library and PyYAML raise about a file
-        said = NOWHERE if "No configuration found" in str(problem) else fault(problem).rstrip(".")
-        raise Unavailable(f"no usable Kubernetes configuration ({said}); give --kubeconfig FILE") from problem
+        if kubeconfig is None and "No configuration found" in str(problem):
+            raise NoClusterKnown from problem
+        said = fault(problem).rstrip(".")
+        raise Unavailable(f"no usable Kubernetes configuration ({said}); {NAME_ONE}") from problem
     return Endpoint(settings.host.rstrip("/"), _tls(settings), _headers(settings), _proxy(settings))
 
 

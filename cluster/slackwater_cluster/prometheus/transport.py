@@ -7,7 +7,6 @@ less.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ import msgspec
 from slackwater.errors import InvalidInput, Unavailable
 from slackwater.validation import without_user
 from slackwater_cluster.api.credentials import Credentials
+from slackwater_cluster.api.unreachable import cannot_be_reached
 from slackwater_cluster.api.unreadable import UNREADABLE
 from slackwater_cluster.prometheus.matchers import checked, narrowed
 
@@ -36,9 +36,6 @@ WEB_PAGE = (
 PROMQL = ("query", "match[]")  # the parameters that hold some
 UNREACHABLE = "check host and port, that Prometheus runs, and that it can be reached from here (kubectl port-forward)"
 NOT_ALLOWED = "give --token-file or --username and --password-file (in settings: token_file, username, password_file)"
-
-
-_ERRNO = re.compile(r"^\[Errno -?\d+\] ")
 
 
 class TooHeavy(Unavailable):
@@ -207,7 +204,7 @@ def _unanswered(problem: Exception) -> str:
         return f"{type(problem).__name__}: {problem}"
     if "WRONG_VERSION_NUMBER" in str(problem):
         return "what answers there does not speak TLS; write http:// in place of https://"
-    return f"it cannot be reached ({_ERRNO.sub('', str(problem))}); {UNREACHABLE}"
+    return f"{cannot_be_reached(problem)}; {UNREACHABLE}"
 
 
 def _said(reply: httpx2.Response) -> str:

@@ -230,6 +230,16 @@ def test_an_unknown_policy_is_refused(tmp_path: Path) -> None:
         run("what-if", str(tmp_path / "t.parquet"), "-p", "nonesuch")
 
 
+def test_without_prometheus_and_cluster_one_short_sentence_says_what_to_give(tmp_path: Path) -> None:
+    """It does not tell what was tried on the way."""
+    command = [sys.executable, "-c", "from slackwater_cli.main import run; run()", "assess"]
+    env = {name: text for name, text in os.environ.items() if not name.startswith("KUBE")}
+    env |= {"HOME": str(tmp_path), "NO_COLOR": "1"}
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    remedy = "add --prometheus http://HOST:PORT, or --trace FILE"
+    assert result.stderr == f"--prometheus: no address is given, and no cluster to look for one in; {remedy}\n"
+
+
 def test_an_unreachable_prometheus_is_one_red_sentence_and_exit_code_2(tmp_path: Path) -> None:
     """No traceback."""
     command = [sys.executable, "-c", "from slackwater_cli.main import run; run()", "assess", "--prometheus"]

@@ -58,10 +58,12 @@ def test_nobody_at_the_address_says_what_to_look_at() -> None:
     """The context for an API server, the option for an extender; a page of a proxy is named as such."""
 
     def nobody(request: httpx2.Request) -> httpx2.Response:
-        raise httpx2.ConnectError("Connection refused", request=request)
+        raise httpx2.ConnectError("[Errno 111] Connection refused", request=request)
 
     api = ApiClient(Endpoint("http://cluster", False, dict), httpx2.MockTransport(nobody))
-    with pytest.raises(Unavailable, match=r"http://cluster: ConnectError: .*kubectl config current-context"):
+    with pytest.raises(
+        Unavailable, match=r"cluster: it cannot be reached \(Connection refused\); .*kubectl config current-context"
+    ):
         api.get("/version")
     extender = ExtenderClient(None, "http://extender", transport=httpx2.MockTransport(nobody))
     with pytest.raises(Unavailable, match="check --extender"):

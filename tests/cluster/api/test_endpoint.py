@@ -158,4 +158,4 @@ def test_where_no_kubeconfig_is_the_places_are_named(tmp_path: Path) -> None:
     code = "from slackwater_cluster.api.endpoint import endpoint; endpoint()"
     env = {name: text for name, text in os.environ.items() if not name.startswith("KUBE")} | {"HOME": str(tmp_path)}
     said = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False).stderr
-    assert "no usable Kubernetes configuration (neither $KUBECONFIG nor ~/.kube/config is a file" in said
+    assert "no cluster is known (neither $KUBECONFIG nor ~/.kube/config names one); give --kubeconfig FILE" in said
