@@ -6,6 +6,7 @@ Operator, extender, monitor and command line ask here, so that each of them give
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Generic, TypeVar
 
 from pydantic import ValidationError
 
@@ -45,6 +46,21 @@ def role_rules(policy: SlackPolicySpec) -> tuple[RoleRule, ...]:
     )
 
 
+P = TypeVar("P", bound=Part)
+
+
+class SpecTable(Generic[P]):
+    """The specifications of one kind of object, by name; one that is refused leaves the last good one."""
+
+    def __init__(self, model: type[P]) -> None:
+        self._model = model
+        self.specs: dict[str, P] = {}
+
+    def put(self, record: CustomRecord) -> None:
+        """Take over what an object says; a ValidationError where it is refused."""
+        self.specs[record.name] = self._model.model_validate(record.spec)
+
+
 class Governance:
     """Namespaces, policies, queues and pools as they were last written. A broken one leaves the last good one."""
 
@@ -53,9 +69,12 @@ class Governance:
     ) -> None:
         self.namespaces: dict[str, NamespaceRecord] = {}
         self._managed: set[str] = set()  # names of those that opted in; asked for each pod, several times
-        self.policies: dict[str, SlackPolicySpec] = {}
-        self.queues: dict[str, AdmissionQueueSpec] = {}
-        self.pools: dict[str, ReservationPoolSpec] = {}
+        policies, queues = SpecTable(SlackPolicySpec), SpecTable(AdmissionQueueSpec)
+        pools = SpecTable(ReservationPoolSpec)
+        self.policies, self.queues, self.pools = policies.specs, queues.specs, pools.specs
+        self.tables: dict[
+            str, SpecTable[SlackPolicySpec] | SpecTable[AdmissionQueueSpec] | SpecTable[ReservationPoolSpec]
+        ] = {"SlackPolicy": policies, "AdmissionQueue": queues, "ReservationPool": pools}
         self.status: dict[tuple[str, str], Mapping[str, object]] = {}  # by kind and name
         self.paused: dict[str, str] = {}  # queues by annotation: "true" or "drain"
         self.broken: dict[tuple[str, str], str] = {}
@@ -87,17 +106,18 @@ class Governance:
 
     def set(self, kind: str, records: Iterable[CustomRecord]) -> bool:
         """Take over custom resources of one kind; whether anything but a status is different."""
-        before = (dict(self._table(kind)), dict(self.paused))
+        table = self.tables[kind]
+        before = (dict(table.specs), dict(self.paused))
         for record in records:
             self.status[kind, record.name] = record.status
             self._annotate(kind, record)
             try:
-                self._put(kind, record)
+                table.put(record)
                 self.broken.pop((kind, record.name), None)
             except ValidationError as problem:
                 where, wrong = refusal(problem.errors())
                 self.broken[kind, record.name] = f"spec.{where}: {wrong}"
-        changed = before != (self._table(kind), self.paused)
+        changed = before != (table.specs, self.paused)
         if changed:
             self._renew()
         return changed
@@ -105,7 +125,7 @@ class Governance:
     def drop(self, kind: str, records: Iterable[CustomRecord]) -> None:
         """Forget custom resources."""
         for record in records:
-            self._table(kind).pop(record.name, None)
+            self.tables[kind].specs.pop(record.name, None)
             self.status.pop((kind, record.name), None)
             self.broken.pop((kind, record.name), None)
             if kind == "AdmissionQueue":
@@ -184,33 +204,17 @@ class Governance:
 
     def known(self, kind: str) -> frozenset[str]:
         """The names of all objects of a kind, broken ones included."""
-        return frozenset({*self._table(kind), *(name for other, name in self.broken if other == kind)})
+        return frozenset({*self.tables[kind].specs, *(name for other, name in self.broken if other == kind)})
 
     def role_rules(self) -> dict[str, tuple[RoleRule, ...]]:
         """The role labels that each policy adds to the framework table, for its own namespaces; by policy name."""
         return {name: rules for name, policy in self.policies.items() if (rules := role_rules(policy))}
 
-    def _table(self, kind: str) -> dict[str, object]:
-        tables: dict[str, dict[str, object]] = {
-            "SlackPolicy": self.policies,  # type: ignore[dict-item]  # each table holds one kind of specification
-            "AdmissionQueue": self.queues,  # type: ignore[dict-item]
-            "ReservationPool": self.pools,  # type: ignore[dict-item]
-        }
-        return tables[kind]
-
-    def _put(self, kind: str, record: CustomRecord) -> None:
-        models: dict[str, type[Part]] = {
-            "SlackPolicy": SlackPolicySpec,
-            "AdmissionQueue": AdmissionQueueSpec,
-            "ReservationPool": ReservationPoolSpec,
-        }
-        self._table(kind)[record.name] = models[kind].model_validate(record.spec)
-
     def _renew(self) -> None:
         """Say anew who waits where and which pool guards it; both are asked for each pod, several times."""
         last_first = sorted(
             self.queues.items(), reverse=True
-        )  # where several name a namespace the first by name counts
+        )  # the first by name counts where several name a namespace
         self._queue_of = {namespace: name for name, queue in last_first for namespace in queue.namespaces}
         others = min((name for name, queue in last_first if not queue.namespaces), default="")
         self._rest = others if self.queues else IMPLICIT

@@ -21,7 +21,7 @@ from slackwater_simulator.results.status import CRASHED
 from slackwater_simulator.workload.workload import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from slackwater_simulator.workload.workload import Workload
     from slackwater_simulator.worlds.yarn.interface import World
@@ -351,11 +351,11 @@ class UsageModel:
         """On nodes whose memory has run out, end whoever the rule names."""
         for full in (stored > self.brim).nonzero()[0].tolist():
             rows = np.flatnonzero(self.node[: len(memory)] == full).tolist()
-            before: dict[Hashable, float] = {self.rows[row]: float(self.before[row]) for row in rows}
-            after: dict[Hashable, float] = {self.rows[row]: float(memory[row]) for row in rows}
+            before = {self.rows[row]: float(self.before[row]) for row in rows}
+            after = {self.rows[row]: float(memory[row]) for row in rows}
             capacity = self.world.capacity[full][MEMORY]
             for container in crash_victims(capacity, self.system[MEMORY], before, after, self.victims):
-                self.world.lose(container, CRASHED)  # type: ignore[arg-type]  # the keys above are containers
+                self.world.lose(container, CRASHED)
             memory = self.now()[MEMORY]
 
     # ---- what is kept ---------------------------------------------------------------------------------------------

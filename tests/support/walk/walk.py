@@ -106,10 +106,10 @@ class Walk:
     def refuse(self, kind: str, value: Value) -> None:
         """Write an object that its definition refuses: both keep the last good one, until a good one is written."""
         good = self.store.customs[kind, "default"]
-        before = [known._table(kind)["default"] for known in self._known()]
+        before = [known.tables[kind].specs["default"] for known in self._known()]
         self.store.apply(kind, "default", spec=value.into(good.spec))
         broken = [(kind, "default") in known.broken for known in self._known()]
-        kept = [known._table(kind)["default"] for known in self._known()]
+        kept = [known.tables[kind].specs["default"] for known in self._known()]
         # JSON's true is 1 to whoever reads a number; the API server lets it through nowhere.
         if not all(broken) and "True" not in str(value.value):
             raise Difference(f"{value} is not allowed, and taken: by {broken}")
