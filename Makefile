@@ -72,8 +72,9 @@ unit: $(STAMP) ## tests, in one process more than there are cores; the slowest a
 	@$(PYTEST) -m "not deep and not lab and not bench and not frameworks and not package" --durations=25 $(if $(COVERAGE),$(COUNTED))
 	@$(if $(COVERAGE),,echo "coverage: not counted (COVERAGE=1 make test, and every submission, does)")
 
-deep: $(STAMP) ## the kept worlds and recordings of tests/deep.txt, which make test leaves out; every submission plays them
-	@$(PYTEST) -m deep tests/search
+DEEP = $(shell grep :: tests/deep.txt | cut -d: -f1 | sort -u)
+deep: $(STAMP) ## the kept worlds, recordings and figures of tests/deep.txt, which make test leaves out; every submission plays them
+	@$(PYTEST) -m deep $(DEEP)
 
 WORLDS ?= 1000
 search: $(STAMP) ## play WORLDS random worlds beside the stock scheduler, with WILD=1 wild ones; stopped and started again it goes on

@@ -79,7 +79,7 @@ def test_the_first_sentences_of_readme_say_what_its_tables_say() -> None:
 
 
 def test_the_demo_is_the_first_of_the_ten_hours() -> None:
-    """The demo's table is compared with the code by every run of the tests, so the page's first column is, too."""
+    """The demo's table is compared with the code by every submission, so the page's first column is, too."""
     demo = table((ROOT / "README.md").read_text(encoding="utf-8"), "| stock scheduler | Slackwater |")
     ten = lines(PAGE, TEN)
     told = {
