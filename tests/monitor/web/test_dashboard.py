@@ -279,12 +279,13 @@ def test_a_simulation_is_played_back_to_its_moment() -> None:
 
 
 def test_what_if_plays_the_workload_on_show() -> None:
-    """A table with a row per policy."""
+    """A verdict, and a table with a row per policy."""
     made = client(played())
     assert "the workload on show" in made.get("/what-if").text
     text = made.get("/what-if?trace=the+workload+on+show&policy=fifo&policy=fair&load=2").text
     assert '<th scope="row">fifo</th>' in text
     assert '<th scope="row">fair</th>' in text
+    assert '<p class="lead verdict">Under fair ' in text
 
 
 @pytest.mark.parametrize(

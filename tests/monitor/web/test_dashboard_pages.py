@@ -28,7 +28,7 @@ from slackwater_monitor.sources.simulated.scenes import Scenes
 from slackwater_monitor.sources.source import Chooser
 from slackwater_monitor.sources.views import Node, Queue, Snapshot
 from slackwater_monitor.web.app import dashboard
-from slackwater_monitor.web.pages.overview import held_back, shortage
+from slackwater_monitor.web.pages.overview import held_back, scarcest, shortage
 from slackwater_simulator.results.outcome import Hold, Series
 from support.builders.outcomes import outcome
 from support.fakes.httpcluster import GROUP, Cluster, served, tracked, usual
@@ -98,6 +98,19 @@ def test_links_of_a_cluster_lead_to_nodes_apps_pods_queues_and_pools(cluster: Cl
         "/pools/default",
     } <= set(pages)
     assert {path: found for path, text in pages.items() if (found := symbols(text))} == {}
+
+
+def test_each_page_answers_its_next_question_by_a_link(cluster: Cluster, tmp_path: Path) -> None:
+    """Who waits for idle cores, why a pod of an app waits, and which nodes are full."""
+    made = client(live(cluster, tmp_path))
+    assert 'href="/queue">All that wait</a>' in made.get("/").text
+    assert '<a href="/pods/team-a/etl-0">Why etl-0 waits</a>' in made.get("/apps/team-a/etl").text
+    seen = Snapshot(0.0, [node(f"n{at}", (9.0, 0.25)) for at in range(11)])
+    scarce = scarcest(seen)
+    assert scarce is not None
+    assert scarce.kind == "memory"
+    play = client(played())
+    assert '"/queue?t=6.0">Who waits under' in play.get("/side-by-side?t=6.0").text
 
 
 def test_links_of_a_play_keep_scene_and_moment() -> None:

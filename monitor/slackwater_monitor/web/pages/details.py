@@ -33,6 +33,7 @@ def app(source: Source, query: Query, namespace: str, name: str) -> Values | Non
     return frame(source, seen) | {
         "app": found,
         "bars": bars[: figures.MOST_BARS],
+        "held": next((bar.pod for bar in bars if bar.start is None and bar.end is None), ""),
         "left_out": max(len(bars) - figures.MOST_BARS, 0),
         "gantt": figures.pods(bars, seen.at, virtual=source.virtual),
         "shares": shares if found.used else {},

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from slackwater.cycle.audit.bottleneck import bottleneck
+from slackwater.cycle.audit.bottleneck import Bottleneck, bottleneck
 from slackwater.cycle.audit.idle import ABOUT, Cause
 from slackwater_monitor.screen import first_in_line
 from slackwater_monitor.sources.source import Source
@@ -40,6 +40,7 @@ def overview(source: Source, query: Query) -> Values:
         "headline": headline(seen),
         "change": change(seen),
         "short": shortage(seen),
+        "scarcest": scarcest(seen),
         "idle": held_back(seen),
         "capacities": [_capacity(seen, kind, name) for kind, name in KINDS],
         "comparison": comparison,
@@ -93,12 +94,7 @@ def change(seen: Snapshot) -> str:
 
 def shortage(seen: Snapshot) -> str:
     """What runs out first, and what of the rest cannot be used because of that; empty where nothing is short."""
-    takes = [node for node in seen.nodes if node.open and node.room]
-    kinds = [kind for kind, _ in KINDS]
-    rooms = {kind: np.array([node.room.get(kind, 0.0) for node in takes]) for kind in kinds}
-    totals = {kind: sum(node.allocatable.get(kind, 0.0) for node in takes) for kind in kinds}
-    asked = {kind: sum(node.declared.get(kind, 0.0) for node in takes) for kind in kinds}
-    found = bottleneck(rooms, totals, asked if all(asked.values()) else totals) if takes else None
+    found = scarcest(seen)
     if found is None:
         return ""
     lost = " and ".join(
@@ -108,6 +104,16 @@ def shortage(seen: Snapshot) -> str:
     state = "is full" if found.full else "runs out first"
     left = amount(found.kind, found.left, unit=True)
     return f"{title(found.kind)} {state}: {left} left; {lost} cannot be used beside it."
+
+
+def scarcest(seen: Snapshot) -> Bottleneck | None:
+    """The resource that runs out first on the nodes that take pods."""
+    takes = [node for node in seen.nodes if node.open and node.room]
+    kinds = [kind for kind, _ in KINDS]
+    rooms = {kind: np.array([node.room.get(kind, 0.0) for node in takes]) for kind in kinds}
+    totals = {kind: sum(node.allocatable.get(kind, 0.0) for node in takes) for kind in kinds}
+    asked = {kind: sum(node.declared.get(kind, 0.0) for node in takes) for kind in kinds}
+    return bottleneck(rooms, totals, asked if all(asked.values()) else totals) if takes else None
 
 
 def held_back(seen: Snapshot) -> list[Values]:
