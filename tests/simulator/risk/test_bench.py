@@ -123,7 +123,7 @@ def test_the_page_shows_curves_and_numbers(tmp_path: Path) -> None:
     page = write(tmp_path / "a" / "risk.html", "noisy", found, scores[: len(asked)]).read_text()
     figures = [write(tmp_path / f"{n}.svg", "noisy", found, scores).read_text() for n in range(2)]
     assert page.count("<svg") == 1
-    assert "slackwater 1.00%" in page
+    assert all(f"slackwater {risk}%" in page for risk in ("0.001", "0.1", "1", "20"))
     assert figures[0] == figures[1]
     assert found[0].label == "slackwater"
 
