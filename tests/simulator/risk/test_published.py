@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from slackwater_simulator.risk.machines import HISTORY, Moment
+from slackwater_simulator.risk.bench import estimators
+from slackwater_simulator.risk.machines import HISTORY, Moment, Play
 from slackwater_simulator.risk.ours import PaperEstimate
 from slackwater_simulator.risk.published import (
     BINS,
@@ -62,6 +63,15 @@ def test_n_sigma_is_the_machine_s_mean_and_five_deviations() -> None:
 def test_n_sigma_does_not_take_filling_up_for_growth() -> None:
     """A task that came later and uses as much as the other: the share of the limits is constant."""
     assert n_sigma(seen([20.0] * 60, [20.0] * 30)) == pytest.approx(40.0)
+
+
+def test_max_is_the_larger_of_the_two() -> None:
+    """A task that swings has the wider deviation; one that stands at 40 has its percentile, and no deviation."""
+    asked = estimators(Play(machines=1), 0.01, memory=False)
+    swinging, steady = seen([0.0, 40.0] * 20), seen([40.0] * 40)
+    assert n_sigma(swinging) > rc_like(swinging)
+    assert asked["max-nsigma-rc"](swinging) == n_sigma(swinging)
+    assert asked["max-nsigma-rc"](steady).tolist() == rc_like(steady).tolist() == [40.0]
 
 
 def test_n_sigma_of_young_tasks_alone_is_their_limits() -> None:
