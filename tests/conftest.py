@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, settings
 
 from slackwater_lab.processes.stealtime import look
 from support import logs
+from support.leftout import leaves_out
 from support.reporting import left_to_deep, not_run, read_names, stolen
 
 # Without deadlines, which measure the machine. `dev` looks at few examples (make quick), `default` at other ones each
@@ -80,6 +81,13 @@ def pytest_collection() -> Generator[None, object, object]:
             return (yield)
     finally:
         gc.enable()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file whose tests are all left out: there are sixty for the lab and for real frameworks."""
+    if collection_path.suffix != ".py":
+        return None
+    return leaves_out(config.option.markexpr, collection_path.read_text(encoding="utf-8")) or None
 
 
 def pytest_collection_finish() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.lab.chart import call, objects, template, text
+from support.leftout import leaves_out
 from support.reporting import not_run, want
 from support.untraced import TOGETHER, read_branches, unneeded
 
@@ -42,6 +43,25 @@ def test_the_line_counts_what_is_missing() -> None:
 def test_nothing_left_out_is_told_too() -> None:
     """CI looks for this line."""
     assert not_run(iter(())) == "not run: none"
+
+
+@pytest.mark.parametrize(
+    ("markers", "text", "left"),
+    [
+        ("not deep and not lab", "pytestmark = pytest.mark.lab\n", True),
+        ("not lab", "import pytest\n\npytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]\n", True),
+        ("not lab", "pytestmark = pytest.mark.laboured\n", False),
+        ("not lab", "@pytest.mark.lab\ndef test_one() -> None:\n", False),
+        ("not lab", "pytestmark = pytest.mark.skipif(not lab)\n", False),
+        ("lab", "pytestmark = pytest.mark.lab\n", False),
+        ("", "pytestmark = pytest.mark.lab\n", False),
+        ("deep or not bench and not lab", "pytestmark = pytest.mark.lab\n", False),
+        ("not (deep or bench) and not lab", "pytestmark = pytest.mark.lab\n", False),
+    ],
+)
+def test_a_file_is_not_read_if_all_of_its_tests_are_left_out(markers: str, text: str, left: bool) -> None:
+    """What is not certain is read: markers that are joined otherwise, and those of single tests."""
+    assert leaves_out(markers, text) == left
 
 
 NEVER = "1.999.0"  # no chart was rendered for it while helm was there

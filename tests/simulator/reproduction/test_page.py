@@ -12,10 +12,8 @@ from slackwater.errors import UnknownName
 from slackwater_cli.main import app
 from slackwater_cli.printing import Format
 from slackwater_cli.simulation.reproduce import _print
-from slackwater_simulator.charts.matplot import draw
 from slackwater_simulator.charts.plots import Plot, PlotCurve
 from slackwater_simulator.reproduction.markdown import written
-from slackwater_simulator.reproduction.page import write
 from slackwater_simulator.reproduction.study import Study, Verdict, described, judged, shown
 
 BARS = Plot(
@@ -41,6 +39,8 @@ STUDY = Study(
 @pytest.mark.parametrize("plot", [BARS, LINES], ids=lambda plot: plot.name)
 def test_a_figure_is_svg_and_the_same_every_time(plot: Plot) -> None:
     """Same numbers, same bytes; text stays text."""
+    from slackwater_simulator.charts.matplot import draw  # noqa: PLC0415 - matplotlib, only where it is needed
+
     svg = draw(plot)
     assert svg == draw(plot)
     assert "<svg" in svg
@@ -49,6 +49,8 @@ def test_a_figure_is_svg_and_the_same_every_time(plot: Plot) -> None:
 
 def test_the_page_holds_everything_and_every_figure_is_a_file_too(tmp_path: Path) -> None:
     """Titles are escaped, verdicts stand in words, figures are inside and beside."""
+    from slackwater_simulator.reproduction.page import write  # noqa: PLC0415 - matplotlib, only where it is needed
+
     text = write([STUDY], tmp_path / "report").read_text(encoding="utf-8")
     assert "A &lt;test&gt;" in text
     assert 'class="l fails">does not hold' in text

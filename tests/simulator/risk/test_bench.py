@@ -9,7 +9,6 @@ from slackwater.errors import InvalidInput
 from slackwater_simulator.risk.bench import ENOUGH, estimators, judge
 from slackwater_simulator.risk.frontier import gathered, settings
 from slackwater_simulator.risk.machines import Play
-from slackwater_simulator.risk.page import write
 from slackwater_simulator.risk.series import UsageSeries, read
 
 SMALL = Play(machines=6, residents=10, days=3, horizon=6)
@@ -115,6 +114,8 @@ def test_slackwater_keeps_the_risk_that_was_asked_for() -> None:
 
 def test_the_page_shows_curves_and_numbers(tmp_path: Path) -> None:
     """One file with figure and table; with .svg the figure alone, the same every time."""
+    from slackwater_simulator.risk.page import write  # noqa: PLC0415 - matplotlib, only where it is needed
+
     curves = settings(SMALL, memory=False)
     asked = estimators(SMALL, 0.05, memory=False)
     flat = {name: peak for group in curves.values() for name, peak in group.items()}
