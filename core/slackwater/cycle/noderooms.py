@@ -75,6 +75,7 @@ class NodeRooms:
         # Pods that did not all fit, and whether that is certain; room only shrinks in a round.
         self._vain: dict[tuple[tuple[int, int], ...], bool] = {}
         self._searches = SearchTurns(searches, snapshot.now, self._gangs)
+        self._places: dict[int, int] = {}  # by shape, see places
         self._slacks: dict[int, Floats] = {}  # by shape, see _slack; renewed row by row as pods take their room
 
     def shapes(self, queue: Queue, groups: Iterable[PodGroup]) -> list[int]:
@@ -168,8 +169,7 @@ class NodeRooms:
         Equal pods fit in any order, or in none. Where they differ, several ways to pack them are tried.
         """
         mixed = len({shape for shape, _ in wanted}) > 1
-        asked = tuple(sorted(wanted))
-        if asked in self._vain:
+        if (asked := tuple(sorted(wanted))) in self._vain:
             return None
         for spread in (False, True) if mixed else (False,):
             before = self._state()
@@ -349,7 +349,9 @@ class NodeRooms:
 
     def places(self, shape: int) -> int:
         """How many pods of the shape the nodes could hold at once if they were empty."""
-        return int(places(self._table.total[self._possible(shape)], self._amounts[shape]).sum())
+        if shape not in self._places:
+            self._places[shape] = int(places(self._table.total[self._possible(shape)], self._amounts[shape]).sum())
+        return self._places[shape]
 
     def largest(self, shape: int) -> tuple[str, float, float]:
         """The kind that the shape asks too much of, how much it asks, and the most that a node it reaches has."""

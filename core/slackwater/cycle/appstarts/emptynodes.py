@@ -111,7 +111,9 @@ class EmptyNodes:
             largest_first = sorted(zip(held, shapes, strict=True), key=lambda each: -each[0].request[kind])
             for group, shape in largest_first:
                 rows, pods, size = rows | self._bare.rows(shape), pods + len(group.held), group.request[kind]
-                if size > 0 and pods > (there := int(places(total[rows][:, [column]], [size]).sum())):
+                if size <= 0 or pods <= rows.sum():  # each of these nodes takes one of them
+                    continue
+                if pods > (there := int(places(total[rows][:, [column]], [size]).sum())):
                     return GangShortage(pods, there, kind, size)
         return None
 

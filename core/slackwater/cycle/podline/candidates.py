@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from slackwater.cycle.snapshot import App, PodGroup, Queue, taken
@@ -57,16 +57,18 @@ def shape_of(candidate: ReleaseCandidate) -> RequestShape:
 
 
 def lined_up(
-    candidates: Iterable[ReleaseCandidate], held: Mapping[str, float], overdue: float
+    candidates: Sequence[ReleaseCandidate], held: Mapping[str, float], overdue: float
 ) -> list[ReleaseCandidate]:
     """In their order among equals: tasks by what those of their app hold, drivers and all others by submission.
 
     A driver that comes again while its tasks run would otherwise stand behind every new one; and so would, for ever,
     tasks of an app of which one never ends. So an app that got nothing since `overdue` counts as if it held nothing.
     """
+    apps = {each.app.id: each.app for each in candidates}
+    unserved = {name for name, app in apps.items() if app.unserved_since < overdue}
 
     def place(each: ReleaseCandidate) -> tuple[float, float, str, str]:
-        first = each.group.driver or each.app.unserved_since < overdue
+        first = each.group.driver or each.app.id in unserved
         return 0.0 if first else held.get(each.app.id, 0.0), each.app.submitted, each.app.id, each.group.key
 
     return sorted(candidates, key=place)
