@@ -114,28 +114,33 @@ class AppSizes:
 
 def measure(app: App, scale: PoolScale | None) -> AppSize:
     """Measure one app in slots of its pool."""
-    each = tuple([slots(group.request, scale.slot) for group in app.groups]) if scale else (0.0,) * len(app.groups)
     drivers, tasks = parts(app)
+    each: list[float] = []
     charged = held = coming = 0.0
     pods = 0
-    for group, size in zip(app.groups, each, strict=True):
+    for group in app.groups:
         waiting = len(group.held)
         pods += waiting
-        charged += size * group.charged
-        held += size * waiting
-        coming += size * (group.total - group.finished)
+        if scale:
+            size = slots(group.request, scale.slot)
+            each.append(size)
+            charged += size * group.charged
+            held += size * waiting
+            coming += size * (group.total - group.finished)
     # The tasks of a driver that has just started do not exist yet: its whole demand is still to come.
     if app.has_driver and not (tasks or app.tasks):
         coming = app.demand or 0.0
     own = category(app, scale), driver_size(drivers), task_size(app, tasks)
-    return AppSize(*own, each, charged, held, pods, coming if scale else 0.0)
+    return AppSize(*own, tuple(each) or (0.0,) * len(app.groups), charged, held, pods, coming if scale else 0.0)
 
 
 def parts(app: App) -> tuple[Sequence[PodGroup], Sequence[PodGroup]]:
     """The groups of an app that have not ended: its drivers, and all others."""
-    groups = [group for group in app.groups if not group.ended]
-    drivers = [group for group in groups if group.driver]
-    return drivers, [group for group in groups if not group.driver] if drivers else groups
+    drivers, tasks = list[PodGroup](), list[PodGroup]()
+    for group in app.groups:
+        if not group.finished or not group.ended:
+            (drivers if group.driver else tasks).append(group)
+    return drivers, tasks
 
 
 def category(app: App, scale: PoolScale | None) -> Category:
@@ -163,7 +168,7 @@ def task_size(app: App, tasks: Sequence[PodGroup]) -> Resources:
     A group that no node could ever take has none left (`impossible`): it only counts where there is no other, and
     refuses an app that has not started.
     """
-    counted = [group for group in tasks if group.total] or ([] if app.started else tasks)
+    counted = [group for group in tasks if group.held or group.total] or ([] if app.started else tasks)
     requests = [group.request for group in counted]
     if app.task_request is not None:
         requests.append(app.task_request)

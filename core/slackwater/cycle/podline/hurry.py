@@ -16,7 +16,12 @@ class AppUrgency:
     """
 
     def __init__(self, app: App, unit: Mapping[str, float]) -> None:
-        self._tasks = [(group, _size(group, unit)) for group in app.groups if not group.driver]
+        # What a round does not change of each is looked at once.
+        self._tasks = [
+            (group.key, group.waiting, group.charged, group.total, group.finished, _size(group, unit))
+            for group in app.groups
+            if not group.driver
+        ]
         self._picked: dict[str, int] = {}
 
     def pick(self, group: PodGroup, picked: int) -> None:
@@ -28,15 +33,15 @@ class AppUrgency:
         """The urgency of the leading stage, and of what waits on it."""
         leading = total = done = occupying = 0
         maps = assigned = held = 0.0
-        for group, size in self._tasks:
-            here = group.charged + self._picked.get(group.key, 0)
-            if group.waiting:
-                assigned += (here + group.finished) * size
+        for key, waiting, charged, pods, finished, size in self._tasks:
+            here = charged + self._picked.get(key, 0)
+            if waiting:
+                assigned += (here + finished) * size
                 held += here * size
             else:
                 leading += 1
-                total += group.total
-                done += here + group.finished
+                total += pods
+                done += here + finished
                 occupying += here
                 maps += here * size
         if leading > 1 and occupying:
