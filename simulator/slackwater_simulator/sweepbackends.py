@@ -73,6 +73,10 @@ def _ray(function: Callable[[Cell], Result], cells: Sequence[Cell], jobs: int) -
             )
         except ConnectionError as problem:
             raise Unavailable(f"no Ray cluster answers ({problem}); RAY_ADDRESS names it") from problem
+        except Exception as problem:  # Ray raises a bare one where its processes are not up within its 30 s
+            raise Unavailable(
+                f"Ray did not start on this machine ({problem}); try again when it is less busy"
+            ) from problem
     try:
         remote = ray.remote(num_cpus=1, max_retries=RETRIES)(function)
         for reference in [remote.remote(cell) for cell in cells]:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from slackwater_simulator.sweepbackends import spread
 from slackwater_simulator.sweeps import cells, play_all, read
 
 pytestmark = pytest.mark.grid
+SWEEP = "from slackwater_cli.main import run; run()"
+LONG = "workload: gen:hour?apps=30\ncluster: 10x16c64Gi\npolicy: [kube, slackwater]\nseeds: 4\n"
 TEXT = "workload: gen:haste?case={case}\npolicy: [fifo]\nseeds: 2\ngrid: {case: [a, b]}\n"
 
 
@@ -68,3 +74,51 @@ def test_a_run_whose_worker_is_killed_is_played_again(backend: str, tmp_path: Pa
     """Results come in order, none is lost, none stands twice."""
     assert list(spread(dying(tmp_path), list(range(6)), backend=backend)) == [0, 1, 4, 9, 16, 25]
     assert (tmp_path / "killed").exists()
+
+
+@pytest.mark.timeout(290)
+def test_the_command_gives_the_same_bytes_although_a_worker_is_killed(
+    backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`slackwater sweep` on a running cluster of two workers, one of them killed while it plays."""
+    (tmp_path / "sweep.yaml").write_text(LONG)
+    monkeypatch.setenv(*_address(backend))
+    command = [sys.executable, "-c", SWEEP, "sweep", str(tmp_path / "sweep.yaml"), "-o", "csv", "--backend"]
+    with subprocess.Popen([*command, backend], stdout=subprocess.PIPE) as sweep:
+        _killed_while_it_plays(backend, sweep)
+        spread_out, _ = sweep.communicate()
+    alone = subprocess.run([*command, "threading", "-j1"], capture_output=True, check=True).stdout
+    assert sweep.returncode == 0
+    assert len(alone.splitlines()) == 1 + 8
+    assert spread_out == alone
+
+
+def _address(backend: str) -> tuple[str, str]:
+    """The variable that names the running cluster, and its value."""
+    if backend == "ray":
+        import ray  # type: ignore[import-not-found]  # noqa: PLC0415 - an extra
+
+        return "RAY_ADDRESS", ray.get_runtime_context().gcs_address
+    import dask  # noqa: PLC0415 - an extra
+
+    return "DASK_SCHEDULER_ADDRESS", dask.config.get("scheduler_address")
+
+
+def _killed_while_it_plays(backend: str, sweep: subprocess.Popen[bytes]) -> None:
+    """The first worker that has used two seconds of the processor since the sweep began is killed."""
+    before = {worker.pid: sum(worker.cpu_times()[:2]) for worker in _workers(backend)}
+    while sweep.poll() is None:
+        for worker in _workers(backend):
+            if sum(worker.cpu_times()[:2]) - before.get(worker.pid, 0.0) > 2:
+                worker.kill()
+                return
+        time.sleep(0.1)
+    pytest.fail("the sweep ended before a worker played")
+
+
+def _workers(backend: str) -> list[psutil.Process]:
+    """The processes that play: Dask's are spawned by its nannies; Ray calls its own by what they do."""
+    found = psutil.Process().children(recursive=True)
+    if backend == "ray":
+        return [each for each in found if each.cmdline()[:1] and each.cmdline()[0].startswith("ray::")]
+    return [each for each in found if "--multiprocessing-fork" in each.cmdline() or "spawn_main" in str(each.cmdline())]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -51,7 +53,8 @@ def _play(todo: list[SweepRun], jobs: int, backend: str) -> list[Row]:
     from slackwater_simulator.sweeps import play_all
 
     rows: list[Row] = []
-    with bars() as tick:
+    # Ray tells on the standard output that a worker died; there, a program reads the rows.
+    with bars() as tick, redirect_stdout(sys.stderr):
         done = tick(count(len(todo), "run"))
         for row in play_all(todo, jobs=jobs, backend=backend):
             rows.append(row)
