@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from slackwater.cycle.appstarts.impossible import incomplete
 from slackwater.cycle.appverdicts import PLACES, RESUME_APP, RESUME_QUEUE, Verdict, WaitReason
@@ -12,6 +15,11 @@ from slackwater.cycle.queuepass import Lane
 from slackwater.cycle.releasequeue import ReleaseQueue
 from slackwater.cycle.snapshot import App, PodGroup, Snapshot
 from slackwater.resources import Resources, total
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Mask = NDArray[np.bool_]
 
 
 def verdicts(snapshot: Snapshot, lanes: Sequence[Lane], window: ReleaseWindow) -> dict[str, Verdict]:
@@ -102,15 +110,27 @@ def _kept_from(lane: Lane, lanes: Sequence[Lane], found: Mapping[str, Verdict]) 
     keepers = [each for each in near if each.admission.assembly.app or each.admission.awaited]
     said: dict[str, Verdict] = {}
     for app in lane.admission.apps if keepers else ():
-        shapes = (lane.admission.shapes[app.id, group.key] for group in app.groups if group.held)
-        if found[app.id].reason in (WaitReason.FRAGMENTED, WaitReason.SCATTERED) and any(
-            map(lane.rooms.kept_from, shapes)
-        ):
-            makers = (_assembling, _first_task)
-            kept = (made(found[app.id], each) for made in makers for each in keepers)
-            if (first := next((verdict for verdict in kept if verdict is not None), None)) is not None:
+        verdict = found[app.id]
+        if verdict.reason in (WaitReason.FRAGMENTED, WaitReason.SCATTERED) and (rows := _kept_rows(app, lane)).any():
+            kept = [_assembling(verdict, each) for each in keepers if _could_use(each, rows)]
+            kept += [_first_task(verdict, each) for each in keepers]
+            if (first := next((each for each in kept if each is not None), None)) is not None:
                 said[app.id] = first
     return said
+
+
+def _kept_rows(app: App, lane: Lane) -> Mask:
+    """The nodes that would have room for a held pod of an app, were none kept for others."""
+    shapes = [lane.admission.shapes[app.id, group.key] for group in app.groups if group.held]
+    rows: Mask = np.logical_or.reduce([lane.rooms.kept_from(shape) for shape in shapes])
+    return rows
+
+
+def _could_use(keeper: Lane, rows: Mask) -> bool:
+    """Whether the app for which room is kept could start on one of these nodes: of others' room it says nothing."""
+    app, shapes = keeper.admission.assembly.app, keeper.admission.shapes
+    held = [shapes[app.id, group.key] for group in app.groups if group.held] if app is not None else []
+    return any((keeper.rooms.possible(shape) & rows).any() for shape in held)
 
 
 def _why_held(app: App, lane: Lane, rows: Mapping[str, int], window: ReleaseWindow) -> Verdict:

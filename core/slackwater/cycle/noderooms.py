@@ -305,12 +305,13 @@ class NodeRooms:
             kept[known] += before[known] - after[known]
         return found
 
-    def kept_from(self, shape: int) -> bool:
-        """Whether a pod of the shape would find room, were none kept for others."""
+    def kept_from(self, shape: int) -> Mask:
+        """The rows that would have room for a pod of the shape, were none kept for others."""
         room = np.where(self._closed[:, None], 0.0, self.room) + self._kept
         fits = (room >= self._needed[shape]) & (self.native + self._kept_native >= self._needed_native[shape])
         reach = self._reach[shape]
-        return bool((fits.all(axis=1) & (True if reach is None else reach)).any())
+        found: Mask = fits.all(axis=1) & (True if reach is None else reach)
+        return found
 
     # Σ over kinds of (room − asked) ÷ total; infinite where it does not fit
     def _slack(self, shape: int) -> Floats:
@@ -343,14 +344,15 @@ class NodeRooms:
 
     # ---- ever -----------------------------------------------------------------------------------------------------
 
-    def possible(self, shape: int) -> bool:
-        """Whether some node that the shape reaches could take a pod of it if it were empty."""
-        return bool(self._possible(shape).any())
+    def possible(self, shape: int) -> Mask:
+        """The rows that the shape reaches and that could take a pod of it if they were empty."""
+        reach, fits = self._reach[shape], holding(self._table.total, self._amounts[shape])
+        return fits if reach is None else fits & reach
 
     def places(self, shape: int) -> int:
         """How many pods of the shape the nodes could hold at once if they were empty."""
         if shape not in self._places:
-            self._places[shape] = int(places(self._table.total[self._possible(shape)], self._amounts[shape]).sum())
+            self._places[shape] = int(places(self._table.total[self.possible(shape)], self._amounts[shape]).sum())
         return self._places[shape]
 
     def largest(self, shape: int) -> tuple[str, float, float]:
@@ -366,7 +368,7 @@ class NodeRooms:
 
         `left`: what tasks find on each node then.
         """
-        could = self._possible(shape) & self._table.open
+        could = self.possible(shape) & self._table.open
         if left is not None:
             could &= holding(left, self._amounts[shape])
         rows = np.flatnonzero(could)
@@ -375,10 +377,6 @@ class NodeRooms:
         asked = self._asked[shape]
         share = np.divide(self.room[rows], asked, out=np.full((len(rows), len(asked)), np.inf), where=asked > 0)
         return int(rows[np.argmax(share.min(axis=1))])
-
-    def _possible(self, shape: int) -> Mask:
-        reach, fits = self._reach[shape], holding(self._table.total, self._amounts[shape])
-        return fits if reach is None else fits & reach
 
 
 def _share(room: Sequence[float], asked: Sequence[float], scale: Sequence[float]) -> float:

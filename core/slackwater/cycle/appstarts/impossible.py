@@ -33,7 +33,7 @@ class PossibleApps:
             self.shapes[app.id, group.key] = number
         if self._queue.grows:
             return list(apps)  # nodes that do not exist yet may be larger
-        never = {number for number in set(numbers) if not self._rooms.possible(number)}
+        never = {number for number in set(numbers) if not self._rooms.possible(number).any()}
         if not never:
             return list(apps)
         return [self._without(app, never) for app in apps]

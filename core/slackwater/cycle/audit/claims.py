@@ -22,6 +22,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from slackwater.cycle.admit import AdmissionRound
 from slackwater.cycle.appsize import AppSizes
@@ -39,6 +40,12 @@ from slackwater.cycle.queuepass import by_group
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.pools.pools import Category
 from slackwater.resources import NOTHING, Resources, total
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Mask = NDArray[np.bool_]
 
 
 class Claim(StrEnum):
@@ -168,7 +175,7 @@ class _Holds:
             found = Claim.WINDOW, "", f"pods on their way: {self.window.flight}"
         elif (other := self._next_gang(app)) is not None:
             found = Claim.WINDOW, other.id, "places are kept for it as pods come to their nodes"
-        elif (other := self._assembled_for(app)) is not None:
+        elif (other := self._assembled_for(app, shape)) is not None:
             found = Claim.ASSEMBLY, other.id, "room is kept for it until its deadline"
         elif (other := self._first_task(app, shape)) is not None:
             found = Claim.RESERVE, other.id, "its first task is still to come"
@@ -229,8 +236,8 @@ class _Holds:
         shapes = self.rooms.shapes(queue, groups)
         return [(shape, len(group.held)) for shape, group in zip(shapes, groups, strict=True)]
 
-    def _assembled_for(self, app: App) -> App | None:
-        """The app for which room is kept, of this queue or of one that shares its nodes; not from a higher priority."""
+    def _assembled_for(self, app: App, shape: int) -> App | None:
+        """The app for which room of a shape is kept, of this queue or one that shares its nodes; no less urgent."""
         sharing = {queue.name for queue in self.snapshot.queues if self._shares_nodes(queue)}
         others = [each for each in self.snapshot.apps if each.queue in sharing and each.queue != self.queue.name]
         waiting = [
@@ -240,8 +247,13 @@ class _Holds:
         ]
         queues = {queue.name: queue for queue in self.snapshot.queues}
         overdue = (each for each in waiting if self.admission.assembly.deadline(each) is not None)
-        lacking = (each for each in overdue if lacking_room(self.before[each.id], queues[each.queue]))
+        lacking = (each for each in overdue if self._could_use(self.rooms.rows(shape), each, queues[each.queue]))
         return next((each for each in lacking if not each.gang or self.empty.could_hold(each)), None)
+
+    def _could_use(self, rows: Mask, app: App, queue: Queue) -> bool:
+        """Whether something of an app that lacks nothing but room could start on one of these nodes."""
+        groups = lacking_room(self.before[app.id], queue)
+        return any((self.rooms.possible(shape) & rows).any() for shape in self.rooms.shapes(queue, groups))
 
     def _shares_nodes(self, other: Queue) -> bool:
         """Whether another queue's apps may use nodes of this one; where nodes are not known, none do."""

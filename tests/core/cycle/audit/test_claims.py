@@ -56,6 +56,20 @@ def test_queues_of_other_nodes_keep_nothing_from_each_other() -> None:
 ROWS = ((True, False), (False, True))
 
 
+def test_the_claimant_told_could_start_in_the_room_that_is_kept() -> None:
+    """Both queues keep a node for an overdue app. The one of its own queue could never start where the pod waits."""
+    mine = app("mine", "a", 4.0, waited=450)
+    mine = replace(mine, groups=(replace(mine.groups[0], constraints="first"),))
+    at = seen(mine, app("theirs", "b", 4.0, waited=400), app("new", "a", 2.0, waited=5, running=1), left=(1.0, 3.0))
+    queues = (at.queues[0], replace(at.queues[1], nodes=np.array(ROWS[1])))
+    at = replace(at, queues=queues, reach={"first": np.array(ROWS[0])})
+    round_ = decide(at)
+    assert round_.releases == ()
+    assert "room is kept for theirs" in round_.verdicts["new"].sentence
+    (held,) = [each for each in holds(at, round_) if each.app == "new"]
+    assert (held.claim, held.claimant, held.nodes) == (Claim.ASSEMBLY, "theirs", ("n1",))
+
+
 def test_who_finds_no_room_anyway_is_told_so() -> None:
     """It would not fit either if nothing were kept."""
     at = seen(app("old", "a", 4.0, waited=400), app("new", "b", 3.5, waited=5, running=1))
