@@ -2,9 +2,9 @@
 
 The demo is really run: what it prints becomes demo.svg, its dashboard is photographed at fixed moments of its play.
 Same seed, same pictures. Each photograph carries the numbers it was made with, and tests/docs/test_pictures.py compares
-them with those of README. `--all FOLDER` writes every page on a desk, in the dark, on a phone and in print (four
-minutes), to be looked at after a change of how pages look, and the beginnings of all pages as four sheets; nothing else
-is touched. With `--docs` as well, the pictures of the docs and the sheets among them are made anew too.
+them with those of README. `--all FOLDER` writes every page on a desk, in the dark, on a phone and in print (ten
+minutes; needs Prometheus, too), to be looked at after a change of how pages look, and all pages as four sheets; nothing
+else is touched. With `--docs` as well, the pictures of the docs and the sheets among them are made anew too.
 """
 
 from __future__ import annotations
@@ -50,9 +50,16 @@ PAGES = {
     "pool": f"/pools/default?{HOUR}",
     "apps": f"/apps?{HOUR}&sort=-held",
     "what-if": "/what-if",
+    "verdict": "/what-if?trace=the+workload+on+show&policy=kube&policy=slackwater&was=kube",
+}
+# The reports of the commands, each as small as it may be. That of `assess` is of the week that the tests make up.
+REPORTS = {
+    "reproduce": ("reproduction.html", "reproduce", "001"),
+    "risk": ("risk.html", "risk", "gen:borg", "--machines=10", "--days=2"),
 }
 # The report of the docs: what is played, and how much of its page is shown.
 REPORT, REPORT_HEIGHT = ("gen:dress", "--policy", "fcfs,dress,small-first-backfill"), 1320
+PATIENCE = 300_000.0  # milliseconds: the answer of what-if is played while one waits
 STORY = "Story"  # under this name a picture carries what it was made with
 Look = dict[str, Any]
 LOOKS: dict[str, Look] = {
@@ -61,8 +68,8 @@ LOOKS: dict[str, Look] = {
     "phone": {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2},
     "print": {"viewport": {"width": 794, "height": 1123}},  # a sheet of A4
 }
-# The sheets of the docs: width and height of one page, and pages beside each other.
-SHEETS = {"desk": (480, 540, 4), "dark": (480, 540, 4), "phone": (260, 560, 7), "print": (400, 560, 5)}
+# The sheets of the docs: width of one page, the most that is shown of its height, and pages beside each other.
+SHEETS = {"desk": (400, 1600, 5), "dark": (400, 1600, 5), "phone": (220, 1600, 9), "print": (400, 1600, 5)}
 GAP = 8
 # The pictures of the docs: page, look, and how much of the page is shown.
 CHOSEN = {
@@ -147,7 +154,7 @@ def photograph(
         page.emulate_media(media="print")
     if height is not None:
         page.set_viewport_size({"width": LOOKS[look]["viewport"]["width"], "height": height})
-    answer = page.goto(address)
+    answer = page.goto(address, timeout=PATIENCE)
     if answer is not None and answer.status >= 400:
         sys.exit(f"{address} answers {answer.status}: this picture would show an error")
     page.screenshot(path=path, full_page=height is None)
@@ -163,6 +170,32 @@ def report(browser: Browser, folder: Path) -> None:
     subprocess.run([program, "simulate", *REPORT, "--report", folder], check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - our own program
     target = DOCS / "simulator" / "report.png"
     photograph(browser, (folder / "index.html").as_uri(), target, "desk", height=REPORT_HEIGHT)
+
+
+def reports(folder: Path) -> dict[str, Path]:
+    """The pages that commands write, by name."""
+    program = Path(sys.executable).parent / "slackwater"
+    made = {}
+    for name, (file, *arguments) in REPORTS.items():
+        made[name] = folder / name / file
+        made[name].parent.mkdir()
+        target = made[name] if name == "risk" else made[name].parent
+        subprocess.run([program, *arguments, "--report", target], check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - our own program
+    return made | {"assess": assessment(folder / "assess")}
+
+
+def assessment(folder: Path) -> Path:
+    """The report of `assess` of a week in a real Prometheus, with prices."""
+    sys.path.insert(0, str(DOCS.parent / "tests"))
+    from slackwater_monitor.assessment.prices import LIST_PRICES  # noqa: PLC0415
+    from slackwater_monitor.assessment.run import write  # noqa: PLC0415
+    from support.builders.assessed import assessed  # noqa: PLC0415 - the tests' week
+    from support.builders.weeks import openmetrics, prometheus, week  # noqa: PLC0415
+
+    (folder / "served").mkdir(parents=True)
+    raw = week()
+    with prometheus(folder / "served", openmetrics(raw)) as url:
+        return write(assessed(raw, url, folder / "cache").found, folder / "page", LIST_PRICES["gcp"])
 
 
 def who_waits(browser: Browser, address: str) -> dict[str, str]:
@@ -186,22 +219,26 @@ def every_page(browser: Browser, pages: dict[str, str], folder: Path) -> None:
 
 
 def sheets(folder: Path, names: Iterable[str], into: Path, words: str) -> None:
-    """The beginnings of the pages of a folder, one sheet for each look."""
+    """The pages of a folder, one sheet for each look."""
     into.mkdir(parents=True, exist_ok=True)
     for look, (width, height, columns) in SHEETS.items():
         pictures = [folder / f"{name}-{look}.png" for name in names]
         save(sheet(pictures, width, height, columns), into / f"sheet-{look}.png", words)
 
 
-def sheet(pictures: list[Path], width: int, height: int, columns: int) -> Image.Image:
-    """The beginnings of many pages side by side."""
-    rows = -(-len(pictures) // columns)
-    made = Image.new("RGB", (columns * (width + GAP) + GAP, rows * (height + GAP) + GAP), "#999999")
-    for number, path in enumerate(pictures):
+def sheet(pictures: list[Path], width: int, most: int, columns: int) -> Image.Image:
+    """Many pages side by side, each below the shortest column so far; of a very long one the beginning."""
+    tops, placed = [GAP] * columns, []
+    for path in pictures:
         with Image.open(path) as picture:
             scaled = picture.convert("RGB").resize((width, round(picture.height * width / picture.width)))
-        row, column = divmod(number, columns)
-        made.paste(scaled.crop((0, 0, width, height)), (GAP + column * (width + GAP), GAP + row * (height + GAP)))
+        shown = scaled.crop((0, 0, width, min(scaled.height, most)))
+        column = tops.index(min(tops))
+        placed.append((shown, GAP + column * (width + GAP), tops[column]))
+        tops[column] += shown.height + GAP
+    made = Image.new("RGB", (columns * (width + GAP) + GAP, max(tops)), "#999999")
+    for shown, left, top in placed:
+        made.paste(shown, (left, top))
     return made
 
 
@@ -223,6 +260,7 @@ def make(folder: Path | None, *, docs: bool) -> None:
                 photograph(browser, pages[page], DOCS / target, look, words, height=height)
         if folder is not None:
             pages["report"] = (Path(name) / "report" / "index.html").as_uri()
+            pages |= {each: path.as_uri() for each, path in reports(Path(name)).items()}
             every_page(browser, pages, folder)
             sheets(folder, pages, DOCS / "monitor" if docs else folder, words)
         browser.close()

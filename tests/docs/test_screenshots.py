@@ -43,3 +43,20 @@ def test_sheets_are_made_of_the_pages_in_a_folder(script: ModuleType, tmp_path: 
         script.Image.new("RGB", (30, 40)).save(tmp_path / f"overview-{look}.png")
     script.sheets(tmp_path, ["overview"], tmp_path / "into", "a story")
     assert {path.name for path in (tmp_path / "into").iterdir()} == {f"sheet-{look}.png" for look in script.LOOKS}
+
+
+def test_a_sheet_shows_pages_whole_and_cuts_only_what_is_longer_than_allowed(
+    script: ModuleType, tmp_path: Path
+) -> None:
+    """Each page stands below the shortest column so far, and nothing stands beyond its end."""
+    heights = {"long": 500, "short": 40, "next": 60}
+    for name, height in heights.items():
+        script.Image.new("RGB", (20, height), "white").save(tmp_path / f"{name}.png")
+    made = script.sheet([tmp_path / f"{name}.png" for name in heights], 20, 200, 2)
+    gap = script.GAP
+    assert made.size == (2 * 20 + 3 * gap, 200 + 2 * gap)
+    white = [
+        (x, y) for x in (gap, 20 + 2 * gap) for y in range(made.height) if made.getpixel((x, y)) == (255, 255, 255)
+    ]
+    assert sum(1 for x, _ in white if x == gap) == 200
+    assert sum(1 for x, _ in white if x != gap) == 40 + 60

@@ -289,6 +289,16 @@ def test_axe_finds_no_barrier_on_an_answer(page: Page, address: str) -> None:
     assert barriers(page) == []
 
 
+def test_print_leaves_out_what_only_a_click_answers(page: Page, address: str) -> None:
+    """And an explanation below a row is not written larger than the row."""
+    page.goto(f"{address}/side-by-side")
+    assert page.locator(".next").first.is_visible()
+    page.emulate_media(media="print")
+    assert not page.locator(".next").first.is_visible()
+    size = "each => parseFloat(getComputedStyle(document.querySelector(each)).fontSize)"
+    assert page.evaluate(size, "table .fine") <= page.evaluate(size, "table td")
+
+
 def test_the_report_of_an_assessment_is_as_open(page: Page, served_week: Week, tmp_path: Path) -> None:
     """The page on disk: no barrier, nothing sticks out on a phone, nothing is asked of anybody."""
     asked: list[str] = []
