@@ -193,7 +193,7 @@ class _Holds:
 
     def _feasible(self, app: App, group: PodGroup, refused: Verdict) -> bool:
         """Whether the group could run although something of its app cannot."""
-        if refused.reason is WaitReason.TASK_BESIDE_DRIVER:
+        if refused.reason in (WaitReason.TASK_BESIDE_DRIVER, WaitReason.INFEASIBLE):
             return False
         left = next(each for each in self.admission.apps if each.id == app.id)
         return any(each.held for each in left.groups if each.key == group.key)
