@@ -308,6 +308,10 @@ def test_the_report_of_an_assessment_is_as_open(page: Page, served_week: Week, t
     assert barriers(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert all(url.startswith("file:") for url in asked)
+    page.set_viewport_size({"width": 794, "height": 1123})
+    page.emulate_media(media="print")
+    ends = page.evaluate("[...document.querySelectorAll('td')].map(each => each.getBoundingClientRect().right)")
+    assert max(ends) <= 795
 
 
 def barriers(page: Page) -> list[str]:
