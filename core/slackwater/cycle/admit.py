@@ -320,11 +320,14 @@ class AdmissionRound:
         """What drivers that start into room that is left over must leave for a task; None: all of 002's reserve.
 
         The reserve is a claim only while started apps have tasks that wait or are still to come. Else there must be
-        room for a task of every driver. `gone` are the pods that this round has released, by app and group.
+        room for a task of every driver. `gone` are the pods that this round has released, by app and group; an app that
+        was let in and of which none went claims nothing.
         """
-        if any(self.budget.wants_tasks(each, gone) for each in started):
+        went = {app for app, _ in gone}
+        run = [each for each in started if each.started or each.id in went]
+        if any(self.budget.wants_tasks(each, gone) for each in run):
             return None
-        return self.budget.largest_task(started)
+        return self.budget.largest_task(run)
 
     def may_backfill(self, app: App, reserve: Callable[[], Resources | None]) -> bool:
         """Whether an app may start into room that is left over: nobody's claim on it counts."""

@@ -91,3 +91,26 @@ def test_who_finds_no_room_anyway_is_told_so() -> None:
     """It would not fit either if nothing were kept."""
     at = seen(app("old", "a", 4.0, waited=400), app("new", "b", 3.5, waited=5, running=1))
     assert decide(at).verdicts["new"].reason in (WaitReason.ROOM, WaitReason.FRAGMENTED)
+
+
+def test_a_gang_that_was_let_in_and_fits_nowhere_keeps_no_reserve_from_a_driver() -> None:
+    """A claim on room counts only if the claimant could start there: the driver was held for nobody."""
+    paused = driver("paused", running=1)
+    gang = App("gang", "team", NOW - 5, (PodGroup("tasks", Role.TASK, sized(2.0), held=("one",)),), "a", gang=True)
+    asked = replace(driver("new", held=("first",)), submitted=NOW - 4)
+    queue = Queue("a", sized(3.0, cores=2.0), free=sized(1.5, cores=1.5))
+    at = Snapshot(NOW, (queue,), (replace(paused, paused=True), gang, asked))
+    round_ = decide(at)
+    assert [each.uid for each in round_.releases] == ["first"]
+    assert [each.claim for each in holds(at, round_)] == [Claim.NO_ROOM]
+
+
+def driver(name: str, *, running: int = 0, held: tuple[str, ...] = ()) -> App:
+    """An app whose driver and whose announced tasks are of one size."""
+    group = PodGroup("driver", Role.DRIVER, sized(1.0), held=held, running=running)
+    return App(name, "team", NOW - 9, (group,), "a", started=bool(running), has_driver=True, task_request=sized(1.0))
+
+
+def sized(memory: float, cores: float = 0.5) -> Resources:
+    """A request, or room, of two kinds."""
+    return Resources(cpu=cores, memory=memory)
