@@ -12,6 +12,9 @@ from slackwater.cycle.snapshot import App, PodGroup, PoolScale
 from slackwater.pools.pools import Category, classify, slots
 from slackwater.resources import NOTHING, Resources
 
+# Stands for what pods ask of a node beside room where nobody knows it: any node of the queue may do.
+ANY = "?"
+
 
 class AppSize(NamedTuple):
     """One app, measured. Slots are 0 where no pool guards its queue."""
@@ -70,6 +73,13 @@ class AppFacts(NamedTuple):
     home: str  # what its driver asks of a node beside room
     reach: tuple[TaskReach, ...]  # where its tasks may run; while there are none, where its driver may
     needs: tuple[TaskNeed, ...]  # what is still to run beside drivers
+    guessed: bool = False  # tasks were announced, and none was ever seen: they are taken to run where its driver may
+
+    def anywhere(self) -> AppFacts:
+        """The same if nothing is taken to be known of where its announced tasks may run."""
+        last = self.needs[-1]
+        reach = tuple(dict.fromkeys(each._replace(constraints=ANY) for each in self.reach))
+        return self._replace(reach=reach, needs=(*self.needs[:-1], last._replace(constraints=ANY)), guessed=False)
 
 
 class _Known(NamedTuple):
@@ -197,7 +207,8 @@ def facts(app: App) -> AppFacts:
     home = next((group.constraints for group in (*waiting, *drivers)), "")
     reach = tuple(task_reach(app, drivers, tasks))
     needs = tuple(task_needs(app, tasks, home))
-    return AppFacts(app, waiting or held, waiting[0] if waiting else None, home, reach, needs)
+    guessed = announces(app, tasks) and all(group.driver for group in app.groups)
+    return AppFacts(app, waiting or held, waiting[0] if waiting else None, home, reach, needs, guessed)
 
 
 def task_reach(app: App, drivers: Sequence[PodGroup], tasks: Sequence[PodGroup]) -> Iterable[TaskReach]:
@@ -216,8 +227,18 @@ def task_needs(app: App, tasks: Sequence[PodGroup], home: str) -> Iterable[TaskN
         if group.held or (led and group.total > group.charged + group.finished):
             together = max(1, len(group.held) + group.charged) if app.gang else 1
             yield TaskNeed(group.request, group.constraints, app.queue, together, group.waiting)
-    if app.task_request and led and not any(group.alive for group in tasks) and (app.begins_anew or not app.tasks):
+    if app.task_request is not None and announces(app, tasks):
         yield TaskNeed(app.task_request, home, app.queue, app.together)
+
+
+def announces(app: App, tasks: Sequence[PodGroup]) -> bool:
+    """Whether tasks of a size that is known are still to come, and none of them is there."""
+    return (
+        bool(app.task_request)
+        and _led(app)
+        and not any(group.alive for group in tasks)
+        and (app.begins_anew or not app.tasks)
+    )
 
 
 def _led(app: App) -> bool:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from slackwater.cycle.appsize import AppSizes, TaskNeed, one_of
+from slackwater.cycle.appsize import AppFacts, AppSizes, TaskNeed, one_of
 from slackwater.cycle.feasibility import reachable
 from slackwater.cycle.podline.earlystart import at_once
 from slackwater.cycle.podline.readiness import helped_by_room
@@ -87,7 +87,7 @@ class DriverNodes:
 
     def __init__(self, snapshot: Snapshot, sizes: AppSizes | None = None) -> None:
         self._snapshot = snapshot
-        self.facts = (AppSizes() if sizes is None else sizes).facts
+        self._sizes = AppSizes() if sizes is None else sizes
         self._table = snapshot.nodes
         self.known = snapshot.nodes is not None and snapshot.reserve
         self._queues = {queue.name: queue for queue in snapshot.queues}
@@ -100,6 +100,19 @@ class DriverNodes:
         self._bars: dict[tuple[tuple[TaskNeed, ...], Resources], Bars] = {}  # … or a task of a new kind counts
         # Whatever goes where:
         self._kept: dict[tuple[object, ...], tuple[TaskNeed, ...]] = {}
+
+    def facts(self, app: App) -> AppFacts:
+        """What the tests ask of an app. Announced tasks are taken to run where its driver may, unless they never could.
+
+        They may then be meant for other nodes: a driver on demand, its tasks on large spot nodes. What nobody knows
+        refuses no app that the scheduler would run.
+        """
+        known = self._sizes.facts(app)
+        if not (known.guessed and self.known):
+            return known
+        lead = next((group for group in app.groups if group.driver and not group.ended), None)
+        home = lead is None or known.needs[-1] in self._beside(known.needs, lead, app.queue)
+        return known if home else known.anywhere()
 
     @cached_property
     def left(self) -> Floats:
@@ -257,7 +270,7 @@ class DriverNodes:
         """
         if not self.known or not (own := self.facts(app).needs):
             return True
-        kept = self._beside(app, driver, beside_others=beside_others)
+        kept = self._beside(own, driver, app.queue, beside_others=beside_others)
         return (all if app.gang else any)(need in kept for need in _first(own))
 
     def kinds(self, app: App) -> tuple[TaskNeed, ...]:
@@ -265,14 +278,16 @@ class DriverNodes:
         facts = self.facts(app)
         if not self.known or facts.driver is None or not facts.needs:
             return facts.needs
-        return self._beside(app, facts.driver) or facts.needs
+        return self._beside(facts.needs, facts.driver, app.queue) or facts.needs
 
-    def _beside(self, app: App, driver: PodGroup, *, beside_others: bool = False) -> tuple[TaskNeed, ...]:
-        """The kinds of the app's tasks that find places beside its driver if all nodes are empty, first stages first.
+    def _beside(
+        self, own: tuple[TaskNeed, ...], driver: PodGroup, queue: str, *, beside_others: bool = False
+    ) -> tuple[TaskNeed, ...]:
+        """The kinds of an app's tasks that find places beside its driver if all nodes are empty, first stages first.
 
         All of them on one and the same choice of a node for the driver: a kind that would leave it none is left out.
         """
-        own, lead = self.facts(app).needs, TaskNeed(driver.request, driver.constraints, app.queue)
+        lead = TaskNeed(driver.request, driver.constraints, queue)
         key = (lead, own, beside_others)
         if key not in self._kept:
             self._kept[key] = self._find_beside(lead, own, beside_others)

@@ -118,6 +118,40 @@ class TestItsOwnTasks:
         assert [(each.claim, each.claimant) for each in holds(world, decided)] == [(Claim.RESERVE, "app")]
 
 
+def announced(task: float, *, running: int = 0, home: float = 4.0) -> Snapshot:
+    """An app of which only the driver is there, for a small node; of its tasks only the size is known."""
+    lead = group("app", Role.DRIVER, 1, held=1 - running, running=running, seats=("node-0",) * running)
+    app = App(
+        "app",
+        "team",
+        0.0,
+        (replace(lead, constraints="on demand"),),
+        started=bool(running),
+        has_driver=True,
+        task_request=cpu(task),
+    )
+    return on_nodes(app, total=[home, 16.0], reach={"on demand": np.array([True, False])})
+
+
+class TestTasksThatWereAnnounced:
+    """Nobody says where they may run until they are there: a driver on demand, its tasks on large spot nodes."""
+
+    def test_a_driver_whose_nodes_are_too_small_for_its_tasks_starts_if_others_are_not(self) -> None:
+        """It was refused for ever, and the stock scheduler runs it: its tasks may be meant for other nodes."""
+        assert released(decide(announced(8))) == ["app/driver/0"]
+
+    def test_it_is_refused_where_no_node_at_all_would_take_one(self) -> None:
+        """That is true wherever they may run."""
+        assert decide(announced(17)).verdicts["app"].reason is WaitReason.TASK_BESIDE_DRIVER
+
+    def test_a_driver_that_runs_is_not_in_the_way_of_tasks_that_another_node_would_take(self) -> None:
+        """To give it up would not help them."""
+        seen = announced(8, running=1, home=8.0)
+        nodes = DriverNodes(seen)
+        assert nodes.serves(seen.apps[0])
+        assert nodes.in_the_way(seen.apps[0]) is None
+
+
 class TestTasksOfOthers:
     """A driver must not take the last node of a task that waits."""
 
