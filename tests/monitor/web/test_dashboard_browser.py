@@ -213,7 +213,7 @@ def test_the_slider_goes_to_a_moment_and_links_stay_there(page: Page, address: s
     page.locator("#t").focus()
     page.keyboard.press("ArrowRight")
     page.wait_for_function("() => document.querySelector('.at').innerText.startsWith('101 s')", timeout=10000)
-    page.get_by_role("link", name="Nodes").click()
+    page.get_by_role("link", name="Nodes", exact=True).click()
     page.wait_for_load_state()
     assert page.inner_text(".at").startswith("101 s")
 
