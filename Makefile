@@ -59,10 +59,10 @@ pyright: $(STAMP)
 contracts: $(STAMP)
 	@$(BIN)/lint-imports --no-logo
 
-# Processes steal work from each other, so that a long file at the end keeps none of them waiting. One more than there are
-# cores: some tests wait for a server or a browser.
+# Tests are collected once, then played in several processes (tests/support/forks.py). One more than there are cores: some
+# tests wait for a server or a browser.
 PROCESSES = $(shell $(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
-PYTEST = $(BIN)/python -m pytest -q -n $(PROCESSES) --dist worksteal
+PYTEST = $(BIN)/python -m pytest -q --forks $(PROCESSES)
 # Branches are counted where every submission is judged, and where COVERAGE=1 is set: the tracer takes about half as long again.
 COVERAGE ?= $(CI)
 # Percent that CI refuses to go below: what it is on a machine without helm, browser and traces, less one for what is drawn at random.

@@ -30,9 +30,9 @@ settings.register_profile("ci", settings.get_profile("default"), max_examples=10
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default"))
 
 
+pytest_plugins = ["support.forks"]
 logs.plainly()
 BEGAN = look()
-FIRST = "gw0"  # the first of the parallel processes
 HERE = Path(__file__).parent
 SLOW = read_names(HERE / "slow.txt")
 UNTRACED = read_names(HERE / "untraced.txt")
@@ -63,22 +63,16 @@ def _untraced() -> Iterator[None]:
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Write down how a run ended, for .ci/plays.py: what was interrupted did not reach all tests."""
-    if not hasattr(session.config, "workerinput") and (cache := getattr(session.config, "cache", None)) is not None:
+    if (cache := getattr(session.config, "cache", None)) is not None:
         cache.set("slackwater/ended", int(exitstatus))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Trace the collection in one process only: each of them collects all tests, and imports what the others do.
-
-    What is collected stays, so nobody looks for garbage meanwhile: that would be a fifth of the time.
-    """
+    """What is collected stays, so nobody looks for garbage meanwhile: that would be a fifth of the time."""
     gc.disable()
     try:
-        if os.environ.get("PYTEST_XDIST_WORKER", FIRST) == FIRST:
-            return (yield)
-        with _untraced():
-            return (yield)
+        return (yield)
     finally:
         gc.enable()
 
@@ -123,7 +117,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Trace no test of untraced.txt nor its fixtures: in parallel processes pytest-cov's own marker has no effect."""
+    """Trace no test of untraced.txt nor its fixtures: pytest-cov's own marker leaves fixtures in."""
     if item.get_closest_marker("untraced") is None:
         return (yield)
     with _untraced():

@@ -1,7 +1,7 @@
 """Which tests need no tracer: writes tests/untraced.txt anew from one run of all tests that measures both.
 
     export PYTHONPATH=tests COVERAGE_FILE=/tmp/branches COSTS=/tmp/costs
-    python -m pytest -n 2 -p support.untraced -m "not lab and not bench" --cov --cov-report=
+    python -m pytest --forks 2 -p support.untraced -m "not lab and not bench" --cov --cov-report=
     python -m support.untraced > /tmp/untraced.txt
 
 The first command runs as a plugin of pytest: it keeps the CPU seconds of each test, and which branches it takes. The
