@@ -15,7 +15,7 @@ from slackwater_cluster.prometheus.vector import VectorClient
 from slackwater_extender.cache.watch import Watcher, refusal
 from slackwater_extender.components import Components, assemble
 from slackwater_extender.http.app import create
-from slackwater_extender.memory import ProcessMemory
+from slackwater_extender.processmemory import ProcessMemory
 from slackwater_extender.sampler.learnedstore import LearnedStore
 from slackwater_extender.settings import Settings
 

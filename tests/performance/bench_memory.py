@@ -1,4 +1,4 @@
-"""What the settings of `slackwater_extender/memory.py` are worth: CPU and memory of listing many pods.
+"""What the settings of `slackwater_extender/processmemory.py` are worth: CPU and memory of listing many pods.
 
 python tests/performance/bench_memory.py [pods]
 """
@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from slackwater_cluster.objects import wire
 from slackwater_cluster.watch import trim
-from slackwater_extender.memory import give_back
+from slackwater_extender.processmemory import give_back
 from support.bench import largecluster
 
 PAGE = 5000  # pods of one page of a list

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.estimation.estimator import Mode as Estimation
+from slackwater.estimation.mode import Mode as Estimation
 from slackwater.ledger.types import Amounts, ClaimState, LedgerConfig, NodeSpec, PodClaim
 from slackwater.nodetable import PodAsk
 from slackwater.placement.rowmasks import rows_of

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from slackwater_extender.memory import PATIENCE, SWITCH, ProcessMemory, give_back
+from slackwater_extender.processmemory import PATIENCE, SWITCH, ProcessMemory, give_back
 
 
 @pytest.fixture
