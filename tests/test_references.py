@@ -104,7 +104,7 @@ def test_names_in_docstrings_lead_somewhere() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["estimator.shortfall", "slackwater.estimation.risk", "idle.Cause", "Resources.vector", "views.py"]
+    "name", ["estimator.reported", "slackwater.estimation.risk", "idle.Cause", "Resources.vector", "views.py"]
 )
 def test_modules_and_what_they_define_are_found(name: str) -> None:
     """By their last parts, as sentences name them."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slackwater.estimation.estimator import Estimator, Mode
+import numpy as np
+
+from slackwater.estimation.estimator import NodeEstimates
+from slackwater.estimation.mode import Mode
 
 TARGET = Path(__file__).parents[1] / "policies" / "000-estimation.svg"
 TITLE = "One task that asks for 4 and uses 1: the estimate falls from the request to the use and lets go at the end"
@@ -25,14 +28,16 @@ def y(amount: float) -> float:
 
 def curve(mode: Mode) -> list[tuple[float, float]]:
     """(heartbeat, estimate) over the task's life and after it."""
-    estimator = Estimator(mode=mode, start=0.0)
-    estimator.alloc("task", 4.0)
-    points = [(0.0, estimator.estimate)]
+    nodes = NodeEstimates(kinds=1, mode=mode)
+    node = nodes.add_node(start=np.zeros(1))
+    task = nodes.add(node, np.array([4.0]))
+    points = [(0.0, float(nodes.estimate()[node, 0]))]
     for beat in range(1, BEATS + 1):
         if beat == FINISH + 1:
-            estimator.finish("task")
-            points.append((FINISH, estimator.estimate))
-        points.append((beat, estimator.on_sample(1.0 if beat <= FINISH else 0.0)))
+            nodes.finish(task)
+            points.append((FINISH, float(nodes.estimate()[node, 0])))
+        nodes.sample(np.array([[1.0 if beat <= FINISH else 0.0]]), np.ones(1))
+        points.append((beat, float(nodes.estimate()[node, 0])))
     return points
 
 

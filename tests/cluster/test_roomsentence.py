@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from slackwater.estimation.calibration import Kept
-from slackwater.estimation.estimator import Mode
+from slackwater.estimation.mode import Mode
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import Basis, ClaimState, LedgerConfig, NodePromise, NodeSpec, PodClaim, RoomLine, Sample
 from slackwater.roles import Role

@@ -12,7 +12,7 @@ import numpy as np
 import psutil
 import pytest
 
-from slackwater.estimation.vectorized import NodeEstimates
+from slackwater.estimation.estimator import NodeEstimates
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role

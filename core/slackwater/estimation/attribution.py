@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.estimation.vectorized import Measure, NodeEstimates
+from slackwater.estimation.estimator import NodeEstimates
+from slackwater.estimation.measures import Measure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from slackwater.estimation.estimator import NodeEstimates
+from slackwater.estimation.measures import Measure
 from slackwater.estimation.podmatrix import NOWHERE
-from slackwater.estimation.vectorized import Measure, NodeEstimates
 from slackwater.ledger.sampling import SampleIntake
 from slackwater.ledger.types import PodClaim
 

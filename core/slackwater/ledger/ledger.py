@@ -22,8 +22,8 @@ import numpy as np
 
 from slackwater.errors import UnknownName
 from slackwater.estimation.calibration import Calibration
+from slackwater.estimation.estimator import NodeEstimates
 from slackwater.estimation.podmatrix import NOWHERE
-from slackwater.estimation.vectorized import NodeEstimates
 from slackwater.ledger.claimcharge import app_key, cost, oom_key, usage_key, weights
 from slackwater.ledger.endedpods import forgo
 from slackwater.ledger.learnedstate import Learned

@@ -33,8 +33,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from slackwater.estimation.measures import Measure
 from slackwater.estimation.podmatrix import grown
-from slackwater.estimation.vectorized import Measure
 from slackwater.ledger.types import PodClaim
 from slackwater.resources import MEMORY, Kinds
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from slackwater.estimation.estimator import NodeEstimates
 from slackwater.estimation.growth import Growth
+from slackwater.estimation.measures import Measure
 from slackwater.estimation.peaks import Peaks, scaled
 from slackwater.estimation.podmatrix import blocks
-from slackwater.estimation.vectorized import Measure, NodeEstimates
 from slackwater.ledger.podindex import PodIndex
 
 if TYPE_CHECKING:

@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from slackwater.estimation.calibration import Calibration, MachineTypes, Promise, Promises
+from slackwater.estimation.estimator import NodeEstimates
+from slackwater.estimation.measures import Measure
 from slackwater.estimation.peaks import NO_APP
 from slackwater.estimation.podmatrix import grown
 from slackwater.estimation.risk import (
@@ -43,7 +45,6 @@ from slackwater.estimation.risk import (
     unread_use,
     usual,
 )
-from slackwater.estimation.vectorized import Measure, NodeEstimates
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.podindex import PodIndex
 from slackwater.ledger.types import LedgerConfig, NodePromise

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from slackwater.estimation.estimator import NodeEstimates
 from slackwater.estimation.margins import COMPRESSIBLE
+from slackwater.estimation.measures import Measure
 from slackwater.estimation.staleness import Staleness
-from slackwater.estimation.vectorized import Measure, NodeEstimates
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.oomorder import OomOrder
 from slackwater.ledger.riskreserve import RiskMargins

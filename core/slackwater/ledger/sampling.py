@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from slackwater.estimation.attribution import attribute
+from slackwater.estimation.estimator import NodeEstimates
 from slackwater.estimation.growth import Growth
 from slackwater.estimation.margins import COMPRESSIBLE
+from slackwater.estimation.measures import Measure
 from slackwater.estimation.peaks import Peaks
 from slackwater.estimation.podmatrix import NOWHERE
 from slackwater.estimation.risk import summed, unread_use
 from slackwater.estimation.staleness import Staleness
-from slackwater.estimation.vectorized import Measure, NodeEstimates
 from slackwater.ledger.learnedstate import Learned, LearnedRisk, collect, restore
 from slackwater.ledger.nodeindex import NodeIndex
 from slackwater.ledger.podbounds import PodBounds

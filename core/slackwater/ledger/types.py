@@ -16,8 +16,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from slackwater.errors import BadNumber, InvalidInput
-from slackwater.estimation.estimator import ALPHA, Mode
 from slackwater.estimation.margins import Margin, fixed
+from slackwater.estimation.mode import ALPHA, Mode
 from slackwater.estimation.peaks import MARGIN
 from slackwater.estimation.staleness import HEARTBEAT, PATIENCE
 from slackwater.resources import CPU, MEMORY, Kinds

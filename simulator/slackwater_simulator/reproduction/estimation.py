@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from slackwater.estimation.estimator import ALPHA
+from slackwater.estimation.mode import ALPHA
 from slackwater_simulator.charts.amounts import count
 from slackwater_simulator.charts.plots import Plot, PlotCurve
 from slackwater_simulator.physics.sharing import Victims

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.estimation.calibration import EVERY, Calibration, Promise, Promises
-from slackwater.estimation.estimator import ALPHA, TAU0, Mode
+from slackwater.estimation.estimator import NodeEstimates
+from slackwater.estimation.mode import ALPHA, TAU0, Mode
 from slackwater.estimation.risk import HALF_LIFE, Outlook, PodLevels, Usual, floor, outlook, promised, summed, usual
-from slackwater.estimation.vectorized import NodeEstimates
 from slackwater_simulator.risk.machines import Moment
 from slackwater_simulator.risk.series import STEP
 

@@ -1,4 +1,7 @@
-"""The scalar estimator: its rules and what holds for every sequence of events."""
+"""Paper 000's equations by example, and what holds for every sequence of events.
+
+test_estimator_beside_equations.py holds the estimator of all nodes equal to them.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber, UnknownName
-from slackwater.estimation.estimator import Estimator, Mode, Running, effective_alpha
+from slackwater.estimation.mode import Mode
+from support.builders.scalarestimator import Estimator, Running, effective_alpha
 
 amounts = st.floats(0, 1e6)
 alphas = st.floats(0, 1)

@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
-from slackwater.estimation import estimator as estimation
 from slackwater.estimation.efficiency import Usage, together
-from slackwater.estimation.estimator import Estimator, Mode
+from slackwater.estimation.mode import Mode
 from slackwater_simulator.physics import room, sharing
 from slackwater_simulator.results import comparison
 from support.builders import paperformulas
+from support.builders import scalarestimator as estimation
 from support.builders.oracles import Oracle, ids, oracle
+from support.builders.scalarestimator import Estimator
 
 
 def printed(row: Oracle, start: float | None = None) -> Estimator:

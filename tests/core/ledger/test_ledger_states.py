@@ -10,13 +10,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from slackwater.estimation.estimator import Estimator
 from slackwater.estimation.margins import Margin
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.types import ClaimState, LedgerConfig, NodeSpec, PodClaim, Sample
 from slackwater.roles import Role
 from support.builders.ledgers import rebuilt, table_without
 from support.builders.measuring import measure
+from support.builders.scalarestimator import Estimator
 from support.examples import examples
 
 # No app names: what apps teach has its own tests, and would make the plain ledger a second implementation of it.

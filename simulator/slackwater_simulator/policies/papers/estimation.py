@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.estimation.estimator import ALPHA, Mode
+from slackwater.estimation.mode import ALPHA, Mode
 from slackwater.validation import fraction
 from slackwater_simulator.physics.room import accepts
 from slackwater_simulator.policies.hadoop.fifo import Fifo

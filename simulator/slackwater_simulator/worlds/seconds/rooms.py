@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from slackwater.estimation.estimator import ALPHA, Mode
-from slackwater.estimation.vectorized import NodeEstimates
+from slackwater.estimation.estimator import NodeEstimates
+from slackwater.estimation.mode import ALPHA, Mode
 from slackwater_simulator.physics.room import sim_room
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The vectorised estimator gives what the scalar one gives, for all nodes and kinds at once."""
+"""The estimator of all nodes gives what the paper's equations give for each node and kind."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.errors import BadNumber
-from slackwater.estimation.estimator import Estimator, Mode, Running
+from slackwater.estimation.estimator import NodeEstimates
+from slackwater.estimation.measures import Measure
+from slackwater.estimation.mode import Mode
 from slackwater.estimation.podmatrix import NOWHERE
-from slackwater.estimation.vectorized import Measure, NodeEstimates
+from support.builders.scalarestimator import Estimator, Running
 
 ALPHA, TAU0 = 0.125, (1.0, 30.0)
 KINDS = range(2)
