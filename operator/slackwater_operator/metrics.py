@@ -22,6 +22,7 @@ class Metrics:
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
 
     def __post_init__(self) -> None:
+        self._told: dict[Gauge, set[tuple[str, ...]]] = {}
         self._show(self.registry)
         self._time(self.registry)
         self._count(self.registry)
@@ -111,7 +112,12 @@ class Metrics:
         )
 
     def set_all(self, gauge: Gauge, values: Mapping[tuple[str, ...], float]) -> None:
-        """Make a labelled gauge say exactly these values: what is gone must not stay."""
-        gauge.clear()
+        """Make a labelled gauge say exactly these values: what is gone must not stay, and what stays is never away.
+
+        A scrape may come at any moment, so nothing is taken away to be set anew.
+        """
+        for gone in self._told.get(gauge, set()) - values.keys():
+            gauge.remove(*gone)
         for labels, value in values.items():
             gauge.labels(*labels).set(value)
+        self._told[gauge] = set(values)

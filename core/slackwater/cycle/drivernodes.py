@@ -100,6 +100,8 @@ class DriverNodes:
         self._bars: dict[tuple[tuple[TaskNeed, ...], Resources], Bars] = {}  # … or a task of a new kind counts
         # Whatever goes where:
         self._kept: dict[tuple[object, ...], tuple[TaskNeed, ...]] = {}
+        self._facts: dict[str, tuple[App, AppFacts]] = {}
+        self._kinds: dict[str, tuple[App, tuple[TaskNeed, ...]]] = {}
 
     def facts(self, app: App) -> AppFacts:
         """What the tests ask of an app. Announced tasks are taken to run where its driver may, unless they never could.
@@ -107,6 +109,12 @@ class DriverNodes:
         They may then be meant for other nodes: a driver on demand, its tasks on large spot nodes. What nobody knows
         refuses no app that the scheduler would run.
         """
+        kept = self._facts.get(app.id)
+        if kept is None or kept[0] is not app:
+            kept = self._facts[app.id] = app, self._find_facts(app)
+        return kept[1]
+
+    def _find_facts(self, app: App) -> AppFacts:
         known = self._sizes.facts(app)
         if not (known.guessed and self.known):
             return known
@@ -275,6 +283,12 @@ class DriverNodes:
 
     def kinds(self, app: App) -> tuple[TaskNeed, ...]:
         """What of the app is still to run, without what never could beside its driver that waits; all if none could."""
+        kept = self._kinds.get(app.id)
+        if kept is None or kept[0] is not app:
+            kept = self._kinds[app.id] = app, self._find_kinds(app)
+        return kept[1]
+
+    def _find_kinds(self, app: App) -> tuple[TaskNeed, ...]:
         facts = self.facts(app)
         if not self.known or facts.driver is None or not facts.needs:
             return facts.needs

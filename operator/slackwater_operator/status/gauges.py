@@ -45,13 +45,17 @@ def _queues(metrics: Metrics, result: RoundResult) -> None:
 
 
 def _pools(metrics: Metrics, cache: OperatorCache, result: RoundResult) -> None:
+    delta: Values = {}
+    total: Values = {}
+    error: Values = {}
     for pool in result.snapshot.pools:
         state = cache.queues.pool_states.get(pool.name)
         if state is None or pool.name not in cache.governing.pools:  # deleted since the round
             continue
-        metrics.delta.labels(pool.name).set(state.delta)
-        metrics.pool_total.labels(pool.name).set(pool.tot)
-        metrics.forecast_error.labels(pool.name).set(state.accuracy.mean)
+        delta[pool.name,], total[pool.name,], error[pool.name,] = state.delta, pool.tot, state.accuracy.mean
+    metrics.set_all(metrics.delta, delta)
+    metrics.set_all(metrics.pool_total, total)
+    metrics.set_all(metrics.forecast_error, error)
 
 
 def _drivers(metrics: Metrics, result: RoundResult) -> None:
