@@ -1,1 +1,1 @@
-"""What nodes and containers do: use over time, sharing of an overloaded node, room left."""
+"""What nodes do: sharing of an overloaded node, fragments, room left."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
     from slackwater_simulator.workload.cluster import Cluster
     from slackwater_simulator.workload.workload import Workload
-    from slackwater_simulator.worlds.yarn.model import Container
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,49 +120,3 @@ def holding(outcome: Outcome) -> Containers:
     rows = whole(outcome).containers
     until = np.fmin(rows.released, outcome.stalled_at)
     return replace(rows, start=np.fmin(rows.start, until), released=until)
-
-
-@dataclass(slots=True)
-class Recorder:
-    """Collects rows while a world runs; `array` keeps a container at 42 bytes."""
-
-    job: array[int] = field(default_factory=lambda: array("i"))
-    stage: array[int] = field(default_factory=lambda: array("h"))
-    task: array[int] = field(default_factory=lambda: array("i"))
-    node: array[int] = field(default_factory=lambda: array("i"))
-    allocated: array[float] = field(default_factory=lambda: array("d"))
-    start: array[float] = field(default_factory=lambda: array("d"))
-    end: array[float] = field(default_factory=lambda: array("d"))
-    released: array[float] = field(default_factory=lambda: array("d"))
-    status: array[int] = field(default_factory=lambda: array("b"))
-
-    def add(self, container: Container, node: int, now: float) -> None:
-        """One row: the container's resources are back at `now`."""
-        request = container.request
-        self.job.append(request.app.index)
-        self.stage.append(request.index)
-        self.task.append(container.task)
-        self.node.append(node)
-        self.allocated.append(container.allocated)
-        self.start.append(container.start)
-        self.end.append(min(container.end, now))
-        self.released.append(now)
-        self.status.append(container.status)
-
-    def containers(self) -> Containers:
-        """The rows as numpy arrays that share the recorder's memory."""
-        return Containers(
-            job=_view(self.job, np.int32),
-            stage=_view(self.stage, np.int16),
-            task=_view(self.task, np.int32),
-            node=_view(self.node, np.int32),
-            allocated=_view(self.allocated, np.float64),
-            start=_view(self.start, np.float64),
-            end=_view(self.end, np.float64),
-            released=_view(self.released, np.float64),
-            status=_view(self.status, np.int8),
-        )
-
-
-def _view(values: array[int] | array[float], kind: type[np.generic]) -> NDArray[Any]:
-    return np.frombuffer(values, dtype=kind) if len(values) else np.zeros(0, dtype=kind)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from slackwater_simulator.engine import Engine
     from slackwater_simulator.policies.charges import Charges
-    from slackwater_simulator.results.outcome import Hold, Recorder, Series
+    from slackwater_simulator.results.outcome import Hold, Series
+    from slackwater_simulator.results.recorder import Recorder
     from slackwater_simulator.workload.cluster import Cluster
     from slackwater_simulator.workload.workload import Workload
     from slackwater_simulator.worlds.refusals import Refusals

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from slackwater_simulator.results.recorder import Row
 from slackwater_simulator.results.status import ALIVE, DRIVER, UNFINISHED
 from slackwater_simulator.worlds.fit import needed
 
@@ -126,6 +127,11 @@ class Container:
         self.launched = False
         self.status = ALIVE
         self.slot = -1  # row in the usage model
+
+    def row(self, node: int, now: float) -> Row:
+        """What is written down of it when its resources are back, at `now`."""
+        job, stage, end = self.request.app.index, self.request.index, min(self.end, now)
+        return Row(job, stage, self.task, node, self.allocated, self.start, end, now, self.status)
 
 
 class App:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater_simulator.results.outcome import Containers, Jobs, Outcome, Recorder
+from slackwater_simulator.results.outcome import Containers, Jobs, Outcome
+from slackwater_simulator.results.recorder import Recorder
 from slackwater_simulator.results.status import REFUSED
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _held(world: World) -> Containers:
     kept, last = Recorder(), world.engine.now
     for app in world.masters.apps.values():
         for container in app.held:
-            kept.add(container, world.order[container.node], last)
+            kept.add(container.row(world.order[container.node], last))
     rows = kept.containers()
     never = np.full(len(rows.job), np.inf)
     return replace(rows, start=np.where(np.isnan(rows.start), never, rows.start), end=never, released=never)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slackwater_simulator.engine import BEAT, SWEEP, Engine
-from slackwater_simulator.physics.usage import UsageModel, wanted
 from slackwater_simulator.policies.registry import create
-from slackwater_simulator.results.outcome import Hold, Outcome, Recorder, Series
+from slackwater_simulator.results.outcome import Hold, Outcome, Series
+from slackwater_simulator.results.recorder import Recorder
 from slackwater_simulator.results.status import DONE
 from slackwater_simulator.worlds.fit import needed
 from slackwater_simulator.worlds.options import split
@@ -27,6 +27,7 @@ from slackwater_simulator.worlds.yarn.outages import Outages
 from slackwater_simulator.worlds.yarn.results import gather
 from slackwater_simulator.worlds.yarn.rounding import Rounding
 from slackwater_simulator.worlds.yarn.settings import Settings
+from slackwater_simulator.worlds.yarn.usage import UsageModel, wanted
 
 if TYPE_CHECKING:
     from slackwater_simulator.policies.base import Scheduler
@@ -186,7 +187,7 @@ class YarnWorld:
             self.tasks -= 1
         if container.slot >= 0 and self.usage is not None:
             self.usage.remove(container)
-        self.records.add(container, self.order[node], self.engine.now)
+        self.records.add(container.row(self.order[node], self.engine.now))
         self.beats.open[node] = self.up[node]
         self.scheduler.released(container)
         if self.scheduler.limited and self.pending:

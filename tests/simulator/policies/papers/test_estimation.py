@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from slackwater.errors import BadNumber
-from slackwater_simulator.physics.usage import STANDSTILL
 from slackwater_simulator.results.outcome import Outcome
 from slackwater_simulator.results.status import FINISHED, REFUSED
 from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import uniform
 from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Usage, Workload
+from slackwater_simulator.worlds.yarn.usage import STANDSTILL
 from support.builders.jobs import ONE, maps, stage, workload
 from support.builders.jobs import job as made
 

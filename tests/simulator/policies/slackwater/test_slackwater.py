@@ -9,7 +9,6 @@ import pytest
 
 from slackwater.cycle.cycle import decide
 from slackwater.errors import InvalidInput, UnknownName
-from slackwater_simulator.physics.usage import STANDSTILL
 from slackwater_simulator.policies.registry import create
 from slackwater_simulator.policies.slackwater.snapshot import QUEUE
 from slackwater_simulator.policies.slackwater.yarn import SlackwaterOnYarn
@@ -19,6 +18,7 @@ from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.workload import GIBI, Driver, Job, Stage, Usage, Workload
 from slackwater_simulator.worlds.yarn.settings import Settings
+from slackwater_simulator.worlds.yarn.usage import STANDSTILL
 from slackwater_simulator.worlds.yarn.world import YarnWorld
 
 IDLE = Usage(cpu=np.full(400, 0.25), memory=np.full(400, 0.25))
