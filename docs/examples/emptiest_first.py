@@ -19,4 +19,5 @@ def score(table: NodeColumns, ask: PodAsk) -> NDArray[np.float64]:
     asked = np.array(ask.declared)
     wanted = asked > 0
     left = (table.room - asked)[:, wanted] / np.maximum(table.total[:, wanted], 1e-9)
-    return left.min(axis=1, initial=1.0)
+    smallest: NDArray[np.float64] = left.min(axis=1, initial=1.0)
+    return smallest

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any
@@ -75,7 +76,7 @@ def of_workload(lines: Sequence[Line]) -> str:
     rows = [row("jobs finished", _finished)]
     known = {key: shown for key, shown in ROWS.items() if any(shown[0] in f for column in columns for f in column)}
     for name, (key, digits) in known.items():
-        rows.append(row(name, lambda column, key=key, digits=digits: told([f.get(key) for f in column], digits)))
+        rows.append(row(name, partial(_told_of, key, digits)))
     rows.insert(8, row("CPU in use, %", lambda column: told([100 * f["cpu_used"] for f in column], 1)))
     rows += [
         row("CPU of the control plane, ms per pod", lambda c: told([_sum(f["cpu_ms_per_pod"], CONTROL) for f in c], 1)),
@@ -86,13 +87,16 @@ def of_workload(lines: Sequence[Line]) -> str:
     for number, job in enumerate(columns[0][0]["watched"]):
         for key in ("wait", "completion", "spread"):
             what = {"wait": "wait", "completion": "completion", "spread": "first start to last start"}[key]
-            rows.append(
-                row(
-                    f"{job['id']}: {what}, s",
-                    lambda c, number=number, key=key: told([f["watched"][number][key] for f in c], 1),
-                )
-            )
+            rows.append(row(f"{job['id']}: {what}, s", partial(_told_of_watched, number, key)))
     return table(["", *names], rows)
+
+
+def _told_of(key: str, digits: int, column: list[Line]) -> str:
+    return told([each.get(key) for each in column], digits)
+
+
+def _told_of_watched(number: int, key: str, column: list[Line]) -> str:
+    return told([each["watched"][number][key] for each in column], 1)
 
 
 def schedulers(lines: Sequence[Line]) -> list[str]:
