@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import structlog
@@ -19,6 +19,7 @@ from slackwater_cluster.governance import Governance
 from slackwater_cluster.objects.records import CustomRecord, NamespaceRecord, NodeRecord, PodRecord
 from slackwater_cluster.objects.wire import Meta
 from slackwater_cluster.watch import garbage, sources
+from slackwater_cluster.watch.offeredkinds import OfferedKinds
 from slackwater_cluster.watch.reflector import Reflector, Source
 from slackwater_cluster.watch.sources import NAMESPACES, NODES, PODS, reflect
 from slackwater_operator.cache.cache import OperatorCache
@@ -154,10 +155,24 @@ class Program:
 
     def _reflectors(self, session: Session) -> list[Reflector[Any]]:
         cache = self.cache
+        anew = asyncio.Event()
+        offered = OfferedKinds(anew.set)
+
+        def set_nodes(records: Sequence[NodeRecord]) -> None:
+            offered.set_nodes(records)
+            cache.set_nodes(records)
+
+        pods = self._reflector(
+            session,
+            replace(PODS, trim=offered.trim),
+            Feed[PodRecord](self._set_pods, self._drop_pods),
+            self._pod_set_aside,
+        )
+        pods.anew = anew
         made: list[Reflector[Any]] = [
             self._reflector(session, NAMESPACES, Feed[NamespaceRecord](self._set_namespaces, self._drop_namespaces)),
-            self._reflector(session, NODES, Feed[NodeRecord](cache.set_nodes, cache.drop_nodes)),
-            self._reflector(session, PODS, Feed[PodRecord](self._set_pods, self._drop_pods), self._pod_set_aside),
+            self._reflector(session, NODES, Feed[NodeRecord](set_nodes, cache.drop_nodes)),
+            pods,
             self._reflector(
                 session,
                 sources.frameworks(self.settings.namespace),

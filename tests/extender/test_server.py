@@ -70,6 +70,28 @@ def test_callers_prove_themselves_over_tls(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed")
+def test_another_authority_is_believed_without_a_restart(tmp_path: Path) -> None:
+    """Where an issuer changes, callers come with certificates of the new one: from then on the old one's are refused."""
+    (before := tmp_path / "before").mkdir()
+    make_certificates(before)
+    make_certificates(tmp_path)
+    for name in ("ca.crt", "server.crt", "server.key"):
+        shutil.copy(before / name, tmp_path / f"shown-{name}")
+    flags = ["--tls.certificate", str(tmp_path / "shown-server.crt"), "--tls.key", str(tmp_path / "shown-server.key")]
+    flags += ["--tls.client-ca", str(tmp_path / "shown-ca.crt"), "--no-callers.loopback"]
+    with serving(cluster()) as url, extender(url, tmp_path, *flags) as (_, port):
+        asked = f"https://127.0.0.1:{port}/filter"
+        with client(before, "scheduler") as scheduler:
+            until(lambda: scheduler.post(asked, content=QUESTION).status_code == 200)
+        for name in ("ca.crt", "server.crt", "server.key"):
+            shutil.copy(tmp_path / name, tmp_path / f"shown-{name}")
+        with client(tmp_path, "scheduler") as scheduler:
+            assert scheduler.post(asked, content=QUESTION).status_code == 200
+        with client(tmp_path, "scheduler", before) as old, pytest.raises(httpx2.HTTPError):
+            old.post(asked, content=QUESTION)
+
+
+@pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed")
 @pytest.mark.parametrize("start", [b"", b"\x16\x03\x01"], ids=["nothing sent", "half a hello"])
 def test_handshakes_that_never_end_silence_nobody(tmp_path: Path, start: bytes) -> None:
     """More of them than there are threads: the next caller shakes hands and is answered."""
@@ -86,10 +108,11 @@ def test_handshakes_that_never_end_silence_nobody(tmp_path: Path, start: bytes) 
         assert fresh.get(f"https://127.0.0.1:{port}/healthz", timeout=4).status_code == 200
 
 
-def client(folder: Path, name: str = "") -> httpx2.Client:
+def client(folder: Path, name: str = "", of: Path | None = None) -> httpx2.Client:
+    """A caller who believes the authority in one folder, and shows a certificate of another one where that is said."""
     context = ssl.create_default_context(cafile=str(folder / "ca.crt"))
     if name:
-        context.load_cert_chain(folder / f"{name}.crt", folder / f"{name}.key")
+        context.load_cert_chain((of or folder) / f"{name}.crt", (of or folder) / f"{name}.key")
     return httpx2.Client(verify=context)
 
 

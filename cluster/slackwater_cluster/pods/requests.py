@@ -10,12 +10,13 @@ which all requests come: kube-scheduler looks after them.
 
 Nor does a request count as more than any machine will have: sums over many pods are kept as floats, to which pods are
 added and from which they are taken. One pod of 9E cores would take with it all that was in the sum before it. And of
-the kinds that somebody makes up, a pod counts with a few: everybody's amounts are held against each of them.
+the kinds that somebody makes up, a pod counts with a few: everybody's amounts are held against each of them. What nodes
+offer is not made up, and always counts: kubelets run a pod that names its node, and overlook kinds that they do not have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from itertools import chain
 
 from slackwater.resources import CPU, MEMORY, NOTHING, Resources
@@ -31,26 +32,31 @@ _POD_LEVEL = (CPU, MEMORY)
 # The most that one pod counts with. Sums over ten thousand such pods are still right to a millicore and to a KiB.
 MOST_CORES = 2.0**20
 MOST = 2.0**50  # of any other kind: bytes, devices
-MOST_KINDS = 16  # beside cpu and memory; of more the first by name
+MOST_KINDS = 16  # beside cpu, memory and what nodes offer; of more the first by name
+NO_KINDS: Set[str] = frozenset()
 
 
-def native(pod: Pod) -> Resources:
-    """The pod's requests of the kinds that are counted, as the scheduler's resource fit counts them."""
+def native(pod: Pod, offered: Set[str] = NO_KINDS) -> Resources:
+    """The pod's requests of the kinds that are counted, as the scheduler's resource fit counts them.
+
+    Those of the kinds that nodes offer are never left out, however many others there are.
+    """
     spec = pod.spec
     if spec is None:
         return NOTHING
-    if _simple(pod):
-        return _ONE.one(_items((spec.containers or [Container()])[0].resources))
-    return _bounded(_asked(pod, _first(_stated(pod))))
+    if _simple(pod) and len(items := _items((spec.containers or [Container()])[0].resources)) <= MOST_KINDS:
+        return _ONE.one(items)
+    return _bounded(_asked(pod, _first(_stated(pod), offered)))
 
 
-def uncounted(pod: Pod, counting: Resources) -> Problems:
+def uncounted(pod: Pod, counting: Resources, offered: Set[str] = NO_KINDS) -> Problems:
     """A sentence about kinds that are left out, as there are too many of them; `counting` are the native requests."""
     if len(counting) < MOST_KINDS:
         return ()
     stated = _stated(pod)
-    kinds = len(stated - _first(stated))
-    return (f"{kinds} kinds of resources that it requests; only cpu, memory and {MOST_KINDS} more count",) * bool(kinds)
+    kinds = len(stated - _first(stated, offered))
+    counts = f"only cpu, memory, what nodes offer and {MOST_KINDS} more count"
+    return (f"{kinds} kinds of resources that it requests; {counts}",) * bool(kinds)
 
 
 def _stated(pod: Pod) -> set[str]:
@@ -78,9 +84,10 @@ def _counts(kind: str, amount: str | float) -> bool:
     return counted(kind) and parse_quantity(str(amount)) > 0
 
 
-def _first(kinds: Iterable[str]) -> set[str]:
+def _first(kinds: Set[str], offered: Set[str]) -> set[str]:
     """Those among the kinds that a pod counts with."""
-    return {*_POD_LEVEL, *sorted(kind for kind in kinds if kind not in _POD_LEVEL)[:MOST_KINDS]}
+    always = {*_POD_LEVEL, *(kinds & offered)}
+    return {*always, *sorted(kinds - always)[:MOST_KINDS]}
 
 
 def _asked(pod: Pod, kinds: Collection[str]) -> Resources:
@@ -93,9 +100,7 @@ def _asked(pod: Pod, kinds: Collection[str]) -> Resources:
 
 
 def _bounded(asked: Resources) -> Resources:
-    kinds = _first(asked)
-    amounts = {kind: value for kind, value in asked.items() if kind in kinds}
-    return Resources({kind: min(value, MOST_CORES if kind == CPU else MOST) for kind, value in amounts.items()})
+    return Resources({kind: min(value, MOST_CORES if kind == CPU else MOST) for kind, value in asked.items()})
 
 
 def _simple(pod: Pod) -> bool:

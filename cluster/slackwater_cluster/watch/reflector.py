@@ -101,6 +101,7 @@ class Reflector(Generic[R]):
     health: Health = field(default_factory=Health)
     held: dict[str, R] = field(default_factory=dict)
     on_skip: Callable[[Meta, Exception], None] | None = None  # told of each object that cannot be used
+    anew: asyncio.Event = field(default_factory=asyncio.Event)  # set: the source's trim keeps other parts from now on
 
     def __post_init__(self) -> None:
         self._backoff = Backoff(self.rng)
@@ -109,7 +110,25 @@ class Reflector(Generic[R]):
         self._decoding = Decoding(self.source.shape, self._skip)
 
     async def run(self) -> None:
-        """Reflect until cancelled. Troubles of server and network are waited out; anything else is raised."""
+        """Reflect until cancelled. Troubles of server and network are waited out; anything else is raised.
+
+        Whenever `anew` is set, everything is listed and told anew.
+        """
+        while True:
+            self.anew.clear()
+            reflecting = asyncio.create_task(self._reflect())
+            asking = asyncio.create_task(self.anew.wait())
+            try:
+                await asyncio.wait({reflecting, asking}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                reflecting.cancel()
+                asking.cancel()
+                await asyncio.gather(reflecting, asking, return_exceptions=True)
+            if not reflecting.cancelled():
+                reflecting.result()
+            self.trim_anew()
+
+    async def _reflect(self) -> None:
         while True:
             try:
                 if not self._version:
@@ -128,7 +147,7 @@ class Reflector(Generic[R]):
                 await self._wait(str(problem))
 
     def trim_anew(self) -> None:
-        """The source's trim keeps other parts now: the next `run` lists everything and tells of every object."""
+        """The source's trim keeps other parts now: the next list tells of every object."""
         self._version, self._anew = "", True
 
     async def _wait(self, trouble: str, asked: float | None = None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Set
 from datetime import datetime
 from functools import lru_cache
 from typing import TypeVar, cast
@@ -23,7 +23,7 @@ from slackwater_cluster.objects.records import (
 from slackwater_cluster.pods import metadata, nodeterms
 from slackwater_cluster.pods.declared import declared
 from slackwater_cluster.pods.quantities import resources
-from slackwater_cluster.pods.requests import native, uncounted
+from slackwater_cluster.pods.requests import NO_KINDS, native, uncounted
 
 T = TypeVar("T", bound=Hashable)
 Keep = Callable[[Mapping[str, str] | None], Mapping[str, str]]
@@ -35,8 +35,11 @@ _NODE_CRITICAL = "system-node-critical"  # kubelets set such pods' oom_score_adj
 _NONE: Mapping[str, str] = {}
 
 
-def pod(wire: shapes.Pod, labels: Keep | None = None) -> PodRecord:
-    """Keep of a pod what decisions need. `labels` says which labels to keep; all by default."""
+def pod(wire: shapes.Pod, labels: Keep | None = None, offered: Set[str] = NO_KINDS) -> PodRecord:
+    """Keep of a pod what decisions need. `labels` says which labels to keep; all by default.
+
+    `offered` are the kinds of resources that nodes offer.
+    """
     meta, spec, status = wire.metadata, wire.spec or shapes.PodSpec(), wire.status or shapes.PodStatus()
     segment(meta.name)  # its address is built from both
     segment(meta.namespace or names.SYSTEM_NAMESPACE)
@@ -44,9 +47,9 @@ def pod(wire: shapes.Pod, labels: Keep | None = None) -> PodRecord:
     items, unread = metadata.notes(meta.annotations)
     annotations = _mapping(items) if items else _NONE
     above, unowned = metadata.owners(meta.owner_references, sys.intern(meta.namespace or ""))
-    asked = native(wire)
+    asked = native(wire, offered)
     places, unheeded = nodeterms.constraints(spec)
-    problems = (*unread, *unowned, *unheeded, *uncounted(wire, asked))
+    problems = (*unread, *unowned, *unheeded, *uncounted(wire, asked, offered))
     placed = _condition(status.conditions, "PodScheduled")
     waiting = placed is not None and placed.status != "True"
     phase = sys.intern(status.phase or "")

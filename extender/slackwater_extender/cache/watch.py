@@ -21,6 +21,7 @@ from slackwater_cluster.apps.ownerlookup import OwnerReader, Parents
 from slackwater_cluster.objects import wire as shapes
 from slackwater_cluster.objects.records import CustomRecord, NamespaceRecord, NodeRecord, OwnerRef, PodRecord
 from slackwater_cluster.watch import garbage, trim
+from slackwater_cluster.watch.offeredkinds import OfferedKinds
 from slackwater_cluster.watch.reflector import Reflector
 from slackwater_cluster.watch.sources import NAMESPACES, NODES, PODS, customs, frameworks
 from slackwater_extender.cache.cache import ClusterCache
@@ -74,11 +75,15 @@ class PodSink(Sink):
         garbage.set_apart()
 
 
+@dataclass
 class NodeSink(Sink):
     """Nodes into the ledger."""
 
+    offered: OfferedKinds
+
     def changed(self, records: Sequence[NodeRecord]) -> None:
         """Take in nodes that are new or changed."""
+        self.offered.set_nodes(records)
         self.cache.set_nodes(records)
 
     def vanished(self, records: Sequence[NodeRecord]) -> None:
@@ -181,8 +186,9 @@ class Watcher:
         garbage.expect_many()
         self._loop = asyncio.new_event_loop()
         self._session: Session | None = None
-        self._stop, self._keys_changed = asyncio.Event(), asyncio.Event()
+        self._stop, self._to_reread = asyncio.Event(), asyncio.Event()
         self._keep = trim.only(self.cache.index.keys)
+        self._offered = OfferedKinds(self._to_reread.set)
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
         self._thread.start()
 
@@ -245,8 +251,10 @@ class Watcher:
             "frameworks": Reflector(
                 session, frameworks(cache.settings.own_namespace), FrameworkSink(cache, "frameworks", self._reread)
             ),
-            "nodes": Reflector(session, NODES, NodeSink(cache, "nodes")),
-            "pods": Reflector(session, replace(PODS, trim=self._slim), PodSink(cache, "pods", self.waiting)),
+            "nodes": Reflector(session, NODES, NodeSink(cache, "nodes", self._offered)),
+            "pods": Reflector(
+                session, replace(PODS, trim=self._slim), PodSink(cache, "pods", self.waiting), anew=self._to_reread
+            ),
         }
         for kind in GUARDED:
             made[kind] = Reflector(session, customs(kind), GuardSink(cache, kind))
@@ -259,7 +267,7 @@ class Watcher:
                     group.create_task(each.run(), name=f"watch {kind}")
             while not all(self.reflectors[kind].health.synced for kind in FIRST):  # noqa: ASYNC110 - once, at start
                 await asyncio.sleep(0.02)
-            group.create_task(self._reflect_pods(), name="watch pods")
+            group.create_task(self.reflectors["pods"].run(), name="watch pods")
             group.create_task(self._look_up(OwnerReader(session)), name="look up owners")
 
     async def _look_up(self, owners: OwnerReader) -> None:
@@ -277,32 +285,14 @@ class Watcher:
     def _learn(self, owner: OwnerRef, parents: Parents) -> None:
         self.cache.learn_owner(owner, () if isinstance(parents, Exception) else parents)
 
-    async def _reflect_pods(self) -> None:
-        """Watch pods; begin again with a new list when recognition reads other labels than before."""
-        pods = self.reflectors["pods"]
-        self._keys_changed.clear()
-        while True:
-            watching = asyncio.create_task(pods.run())
-            changed = asyncio.create_task(self._keys_changed.wait())
-            try:
-                await asyncio.wait({watching, changed}, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                watching.cancel()
-                changed.cancel()
-                await asyncio.gather(watching, changed, return_exceptions=True)
-            if not watching.cancelled():
-                watching.result()
-            self._keys_changed.clear()
-            pods.trim_anew()
-
     def _reread(self) -> None:
         """Let pods be listed anew. Called in the thread of the watch."""
         self._keep = trim.only(self.cache.index.keys)
-        self._keys_changed.set()
+        self._to_reread.set()
 
     def _slim(self, wire: shapes.Pod) -> PodRecord:
         """A pod with those labels only that recognition reads: siblings then share them, which halves the memory."""
-        return trim.pod(wire, self._keep)
+        return self._offered.trim(wire, self._keep)
 
 
 def refusal(problem: BaseException) -> str:

@@ -171,7 +171,9 @@ def test_a_pod_counts_with_a_few_kinds_of_resources() -> None:
     """Cpu, memory and the first others by name; its owner is told."""
     pod = made_up(0)
     assert set(pod.native) == {"cpu", "memory", *(f"p0.io/{kind:05d}" for kind in range(requests.MOST_KINDS))}
-    assert pod.problems == ("9984 kinds of resources that it requests; only cpu, memory and 16 more count",)
+    assert pod.problems == (
+        "9984 kinds of resources that it requests; only cpu, memory, what nodes offer and 16 more count",
+    )
     assert (len(made_up(0, 16).native), made_up(0, 16).problems) == (18, ())
 
 
@@ -192,4 +194,6 @@ def test_a_pod_of_many_containers_and_kinds_is_read_in_time() -> None:
     assert time.process_time() - began < 2
     assert pod.native["cpu"] == pytest.approx(2.0)
     assert set(pod.native) == {"cpu", *(f"p.io/{number:05d}" for number in range(requests.MOST_KINDS))}
-    assert pod.problems == ("1984 kinds of resources that it requests; only cpu, memory and 16 more count",)
+    assert pod.problems == (
+        "1984 kinds of resources that it requests; only cpu, memory, what nodes offer and 16 more count",
+    )
