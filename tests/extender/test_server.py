@@ -71,7 +71,7 @@ def test_callers_prove_themselves_over_tls(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed")
 def test_another_authority_is_believed_without_a_restart(tmp_path: Path) -> None:
-    """Where an issuer changes, callers come with certificates of the new one: from then on the old one's are refused."""
+    """Where an issuer changes, callers show certificates of the new one; from then on the old one's are refused."""
     (before := tmp_path / "before").mkdir()
     make_certificates(before)
     make_certificates(tmp_path)

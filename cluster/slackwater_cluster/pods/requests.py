@@ -11,7 +11,7 @@ which all requests come: kube-scheduler looks after them.
 Nor does a request count as more than any machine will have: sums over many pods are kept as floats, to which pods are
 added and from which they are taken. One pod of 9E cores would take with it all that was in the sum before it. And of
 the kinds that somebody makes up, a pod counts with a few: everybody's amounts are held against each of them. What nodes
-offer is not made up, and always counts: kubelets run a pod that names its node, and overlook kinds that they do not have.
+offer is not made up, and always counts: kubelets run a pod that names its node, and overlook kinds that are not there.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The kinds of resources that nodes offer: of these a pod's requests always count, however many it makes up beside them.
+"""The kinds of resources that nodes offer: a pod's requests of these always count, however many others it makes up.
 
-A kind may come after pods that ask for it: with the first node of a machine type, or when its device plugin has started.
+A kind may come after pods that ask for it: with the first node of a machine type, or when a device plugin has started.
 Where one of them asked for more kinds than it counts with, pods are read anew.
 """
 

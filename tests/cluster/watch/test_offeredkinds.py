@@ -1,6 +1,7 @@
 """What a node offers counts, however many kinds a pod makes up beside it."""
 
 import asyncio
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -68,6 +69,12 @@ def test_a_kubelet_that_names_kinds_without_end_fills_nothing() -> None:
     assert len(offered._kinds) == MOST
 
 
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for what a watch tells."""
+    while not condition():  # noqa: ASYNC110 - it happens in other tasks
+        await asyncio.sleep(0.01)
+
+
 async def test_the_operator_counts_a_gpu_whose_plugin_starts_after_the_pod_was_read() -> None:
     """By its own watches: the pod is listed first, and the kind comes with a change of the node."""
     server, program = ApiServer(), Program(Settings())
@@ -78,12 +85,10 @@ async def test_the_operator_counts_a_gpu_whose_plugin_starts_after_the_pod_was_r
     async with server.running() as endpoint, Session(endpoint) as session, asyncio.timeout(10):
         watches = {each.source.path: each for each in program._reflectors(session)}
         watching = [asyncio.create_task(watches[path].run()) for path in (PODS, NODES)]
-        while not (seats and watches[NODES].health.synced):
-            await asyncio.sleep(0.01)
+        await until(lambda: bool(seats) and watches[NODES].health.synced)
         assert GPU not in seats["uid-batch-hiding"].native
         server.put(NODES, objects.node("n0", more={GPU: "4"}))
-        while GPU not in seats["uid-batch-hiding"].native:
-            await asyncio.sleep(0.01)
+        await until(lambda: GPU in seats["uid-batch-hiding"].native)
         for task in watching:
             task.cancel()
         await asyncio.gather(*watching, return_exceptions=True)
