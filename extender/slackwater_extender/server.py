@@ -6,7 +6,7 @@ import ssl
 from collections.abc import Callable
 from typing import Any
 
-from slackwater_cluster.wsgi import GunicornLogs, OneProcess
+from slackwater_cluster.servers.wsgi import GunicornLogs, OneProcess
 from slackwater_extender.http.worker import Worker
 from slackwater_extender.program import Program
 from slackwater_extender.settings import Settings

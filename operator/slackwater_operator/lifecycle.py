@@ -1,4 +1,4 @@
-"""kopf's part: log-in, probes, and the life of the program. It watches nothing (docs/decisions)."""
+"""kopf's part: log-in, and the life of the program. It watches nothing (docs/decisions)."""
 
 from __future__ import annotations
 
@@ -37,12 +37,6 @@ def registry(program: Program, settings: Settings, stop: asyncio.Event) -> kopf.
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-
-    @kopf.on.probe(registry=made, id="loop")
-    def loop(**_: Any) -> str:
-        if not program.healthy:
-            raise kopf.PermanentError("the loop does not turn")
-        return "turning"
 
     return made
 

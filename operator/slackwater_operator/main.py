@@ -7,11 +7,12 @@ import sys
 from typing import TYPE_CHECKING
 
 from slackwater_cluster.extras import part
-from slackwater_cluster.settings import address, bare, last_word
+from slackwater_cluster.settings import bare, last_word
 from slackwater_operator.settings import Settings, load
 
 if TYPE_CHECKING:
     from slackwater_operator.program import Program
+    from slackwater_operator.status.healthpage import HealthPage
 
 
 def run() -> None:
@@ -21,38 +22,46 @@ def run() -> None:
     # Imported late, so that --help and a typing mistake are answered at once.
     with part("operator"):
         import kopf  # noqa: F401, PLC0415 - what serve() needs is missed before anything starts
-        from prometheus_client import start_http_server  # noqa: PLC0415
+        from prometheus_client import make_wsgi_app  # noqa: PLC0415
 
         from slackwater_cluster.api.endpoint import endpoint  # noqa: PLC0415
         from slackwater_cluster.logs import configure  # noqa: PLC0415
+        from slackwater_cluster.servers.statuspages import StatusServer  # noqa: PLC0415
         from slackwater_operator.program import Program  # noqa: PLC0415
+        from slackwater_operator.status.healthpage import HealthPage  # noqa: PLC0415
     with last_word():
         endpoint(settings.kubeconfig)  # before anything is started that could only fail
     configure(settings.log_level, settings.log_format)
     program = Program(settings)
-    if settings.metrics_port:
-        start_http_server(settings.metrics_port, bare(settings.host), registry=program.metrics.registry)
-    asyncio.run(serve(program, settings))
+    health = HealthPage(program)
+    for port, page in (
+        (settings.metrics_port, make_wsgi_app(program.metrics.registry)),
+        (settings.health_port, health),
+    ):
+        if port:
+            StatusServer(bare(settings.host), port, page).start()
+    asyncio.run(serve(program, settings, health))
     sys.exit(1 if program.trouble else 0)
 
 
-async def serve(program: Program, settings: Settings) -> None:
-    """Let kopf run the program."""
+async def serve(program: Program, settings: Settings, health: HealthPage | None = None) -> None:
+    """Let kopf run the program, and let its loop tell how it is."""
     import kopf  # noqa: PLC0415
 
     from slackwater_operator.lease.leader import identity  # noqa: PLC0415
     from slackwater_operator.lifecycle import registry  # noqa: PLC0415
 
     stop = asyncio.Event()
-    health = f"http://{address(settings.host, settings.health_port)}/healthz" if settings.health_port else None
+    following = asyncio.create_task(health.follow()) if health else None
     await kopf.operator(
         registry=registry(program, settings, stop),
         identity=identity(settings),  # type: ignore[arg-type]  # kopf keeps its name for this string to itself
         standalone=True,
         clusterwide=True,
-        liveness_endpoint=health,
         stop_flag=stop,
     )
+    if following is not None:
+        following.cancel()
 
 
 if __name__ == "__main__":

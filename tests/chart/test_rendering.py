@@ -342,11 +342,18 @@ def test_the_monitor_proves_itself_to_prometheus_as_the_extender_does() -> None:
     assert {"name": "prometheus", "mountPath": "/prometheus", "readOnly": True} in container["volumeMounts"]
 
 
+def test_no_pod_is_admitted_to_what_the_probe_asks() -> None:
+    """Kubelet asks from the node, which no policy stops; pods that keep the operator busy would bring its end."""
+    for name in ("slackwater-operator", "slackwater-extender"):
+        rules = named(objects(NEWEST), "NetworkPolicy", name)["spec"]["ingress"]
+        assert all(rule["from"] for rule in rules)
+        assert 8090 not in [port["port"] for rule in rules for port in rule["ports"]]
+
+
 def test_without_a_prometheus_nobody_is_admitted_to_the_operators_metrics() -> None:
     """A rule whose `from` is empty would admit everybody."""
     found = objects(NEWEST, "--set-json=networkPolicy.prometheus=[]")
-    rules = named(found, "NetworkPolicy", "slackwater-operator")["spec"]["ingress"]
-    assert 9090 not in [port["port"] for rule in rules for port in rule["ports"]]
+    assert not named(found, "NetworkPolicy", "slackwater-operator")["spec"]["ingress"]
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from slackwater_cluster.servers.wsgi import OneProcess
 from slackwater_cluster.settings import address, bare
-from slackwater_cluster.wsgi import OneProcess
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from gunicorn import util  # type: ignore[import-untyped] # gunicorn has no types
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped] # gunicorn has no types
 
+from slackwater_cluster.servers.slowclients import ConnectionLimits
 from slackwater_extender.http.keptconnection import LONGEST_HEAD, CallerGone, KeptSocket, RequestHead, head, reply
-from slackwater_extender.http.slowclients import ConnectionLimits
 
 if TYPE_CHECKING:
     from slackwater_extender.http.scheduler import SchedulerRoutes

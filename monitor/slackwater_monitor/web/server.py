@@ -18,8 +18,8 @@ from slackwater_cluster.api.credentials import Credentials
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.prometheus.client import Prometheus
 from slackwater_cluster.prometheus.transport import QueryConnection
+from slackwater_cluster.servers.wsgi import OneProcess
 from slackwater_cluster.settings import address, bare
-from slackwater_cluster.wsgi import OneProcess
 from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.live import Live
 from slackwater_monitor.sources.prometheus import Measured
