@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from time import perf_counter
-from typing import Protocol
+from typing import Protocol, cast
+from weakref import WeakValueDictionary
 
 import structlog
 from aiohttp import web
@@ -18,25 +19,31 @@ from slackwater.errors import InvalidInput, Unavailable
 from slackwater_cluster.admissionpolicies import review
 from slackwater_cluster.admissionpolicies.mutation import Body, Operation, mutation
 from slackwater_cluster.admissionpolicies.webhook import PATH, PATIENCE
+from slackwater_cluster.api.fairslots import FairSlots
 from slackwater_cluster.certificates import CertificateGauges
 from slackwater_cluster.customresources import SlackPolicySpec
 from slackwater_cluster.frameworks import builtin
 from slackwater_cluster.governance import UNWRITTEN
 from slackwater_cluster.settings import bare
+from slackwater_operator.webhook.listener import Listener
 
 log = structlog.get_logger(__name__)
 
 # Bytes. An API server takes objects of 3 MiB at most. In a review it writes some characters, such as <, as six; there
 # may be an old and a new object; and who asks. Where a review is not read, a pod is not held (failurePolicy Ignore).
 LARGEST = (2 * 6 * 3 + 4) * 2**20
-# Reviews above so many bytes are read a few at a time: a hundred of the largest at once would not fit into memory.
+# Reviews above so many bytes are read a few at a time, one of each address: a hundred of the largest at once would not
+# fit into memory. Others go on meanwhile; addresses whose reviews come slowly take turns in slots of their own.
 LARGE = 2**20
 LARGE_AT_ONCE = 2
+LARGE_SECONDS = 1.0  # for which one may be on its way: an API server that waits its turn has as long again
+SMALL_AT_ONCE = 16
 # Seconds. An answer is computed in less than a millisecond.
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2)
 # Seconds that an idle connection of an API server is kept: a new one costs a handshake.
 KEEP_ALIVE = 120.0
 JSON = "application/json"
+Connected = Callable[[], asyncio.BaseProtocol]
 
 
 class Policies(Protocol):
@@ -74,6 +81,8 @@ class ReviewServer:
         self._metrics = ReviewMetrics(certificate)
         self._loaded = 0.0
         self._large = asyncio.Semaphore(LARGE_AT_ONCE)
+        self._large_of: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._small = FairSlots(SMALL_AT_ONCE)
 
     def application(self) -> web.Application:
         """The routes."""
@@ -97,8 +106,8 @@ class ReviewServer:
         )
         await runner.setup()
         try:
-            await web.TCPSite(runner, bare(host), port, ssl_context=self._tls).start()
-            yield
+            async with Listener(cast("Connected", runner.server), self._tls).listening(bare(host), port):
+                yield
         finally:
             await runner.cleanup()
 
@@ -138,12 +147,16 @@ class ReviewServer:
         return web.Response(body=review.answer(asked, patch), content_type=JSON)
 
     async def _body(self, request: web.Request) -> bytes:
-        """What was sent; a large one within the time for which an API server waits, so that no sender blocks others."""
-        if request.content_length is not None and request.content_length <= LARGE:
-            return await request.read()
+        """What was sent, within the time for which an API server waits, so that no sender blocks others."""
+        size, address = request.content_length, request.remote or ""
         try:
-            async with asyncio.timeout(self._patience), self._large:
-                return await request.read()
+            async with asyncio.timeout(self._patience):
+                if size is not None and size <= LARGE:
+                    async with self._small.slot(address):
+                        return await request.read()
+                async with self._large_of.setdefault(address, asyncio.Lock()), self._large:
+                    async with asyncio.timeout(self._patience * LARGE_SECONDS / PATIENCE):
+                        return await request.read()
         except TimeoutError as problem:
             raise Unavailable(f"a review did not arrive within {self._patience} s") from problem
 

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import ClientSession, TCPConnector
 from aiohttp.test_utils import TestClient, TestServer
 
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
 from slackwater_cluster.admissionpolicies.webhook import PATIENCE
 from slackwater_cluster.customresources import SlackPolicySpec
-from slackwater_operator.webhook.reviews import LARGE_AT_ONCE, LARGEST, ReviewServer
+from slackwater_operator.webhook.reviews import LARGE, LARGE_AT_ONCE, LARGEST, SMALL_AT_ONCE, ReviewServer
 
 ENFORCE = SlackPolicySpec.model_validate({"mode": "enforce"})
 LONG = 60.0  # seconds: where a test is about size, a busy machine may take its time for the bytes
@@ -117,6 +118,50 @@ async def test_who_sends_a_large_review_slowly_keeps_no_other_waiting() -> None:
         await asyncio.sleep(0.1)
         assert (await caller.post("/pods", json=question("team"))).status == 200
         assert [(await each).status for each in slow] == [503] * LARGE_AT_ONCE
+
+
+async def test_who_sends_small_reviews_slowly_takes_little_memory_and_no_turn_of_others() -> None:
+    """Each took as much as it had announced, for as long as it liked; they may come from any pod of the cluster."""
+    head = b"POST /pods HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % LARGE
+    async with client(Known(team=ENFORCE)) as caller:
+        slow = [await begun(int(caller.port or 0), head, "127.0.0.2") for _ in range(4 * SMALL_AT_ONCE)]
+        await asyncio.sleep(0.1)
+        began = asyncio.get_running_loop().time()
+        assert (await caller.post("/pods", json=question("team"))).status == 200
+        assert asyncio.get_running_loop().time() - began < PATIENCE / 2
+        answers = await asyncio.gather(*(asyncio.wait_for(reader.read(64), 4 * PATIENCE) for reader, _ in slow))
+        assert {answer[:12] for answer in answers} == {b"HTTP/1.1 503"}
+        for _, writer in slow:
+            writer.close()
+
+
+async def begun(port: int, sent: bytes, source: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection on which something was sent."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(source, 0))
+    writer.write(sent)
+    return reader, writer
+
+
+async def test_large_reviews_of_one_caller_leave_a_place_to_another() -> None:
+    """Else a pod as large would pass unheld while somebody keeps both places."""
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.sleep(60)
+
+    large = json.dumps(question("team") | {"more": "x" * LARGE}).encode()
+    async with client(Known(team=ENFORCE)) as caller, ClientSession(connector=elsewhere()) as other:
+        slow = [asyncio.create_task(other.post(caller.make_url("/pods"), data=slowly())) for _ in range(5)]
+        await asyncio.sleep(0.1)
+        assert (await caller.post("/pods", data=large)).status == 200
+        for each in slow:
+            each.cancel()
+        await asyncio.gather(*slow, return_exceptions=True)
+
+
+def elsewhere() -> TCPConnector:
+    """Connections of another address."""
+    return TCPConnector(local_addr=("127.0.0.2", 0))
 
 
 @pytest.mark.parametrize(
