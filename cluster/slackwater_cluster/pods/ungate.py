@@ -3,6 +3,7 @@
     not tried yet     oldest first; given up after `FIRST` seconds
     tried in vain     behind all who were not tried yet, each in its turn; given up after `AGAIN` seconds, and at most
                       half of the writes under way
+    with no gate      of parked pods our mark is left: with those that were tried. Elsewhere anybody may write that mark
 
 A write may take long: each admission webhook that is asked about it may take up to 30 s, and one whose backend is gone
 does. The watchdog and the hook before uninstall lift gates so, each at its own rate.
@@ -62,8 +63,8 @@ class Ungater:
         return nsmallest(KEPT, found, key=self._turn)
 
     def tried(self, pod: UnboundPod) -> bool:
-        """Whether it had its turn already."""
-        return self._youngest is not None and pod <= self._youngest
+        """Whether it had its turn already, or has no gate: then it comes behind those that have one."""
+        return not pod.gates or (self._youngest is not None and pod <= self._youngest)
 
     def ready(self, pod: UnboundPod) -> bool:
         """Whether the write of a pod may begin."""
@@ -78,7 +79,9 @@ class Ungater:
         write = asyncio.create_task(self._write(pod, AGAIN if self.tried(pod) else FIRST, told))
         self._writes[pod.uid] = write
         write.add_done_callback(lambda _: self._writes.pop(pod.uid))
-        self._last, self._youngest = pod, max(pod, self._youngest or pod)
+        self._last = pod
+        if pod.gates:
+            self._youngest = max(pod, self._youngest or pod)
 
     async def finish(self) -> None:
         """Wait for all writes that are under way."""

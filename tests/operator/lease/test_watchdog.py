@@ -219,6 +219,22 @@ def test_parked_pods_are_let_go_too() -> None:
     assert scene.server.freed == ["p"]
 
 
+def test_marks_that_anybody_wrote_elsewhere_keep_no_held_pod_waiting() -> None:
+    """In a namespace that is not managed nobody refuses them: thousands of old pods took everybody's turns."""
+    scene = Scene(rate=10)
+    for number in range(2000):
+        scene.server.hold(
+            f"marked-{number}", f"2026-01-01T00:{number // 60:02d}:{number % 60:02d}Z", gate="other.io/gate"
+        )
+        scene.server.pods[f"marked-{number}"]["metadata"]["annotations"] = {names.PARKED: "now"}
+    for number in range(20):
+        scene.server.hold(f"held-{number}", f"2026-01-02T00:00:{number:02d}Z")
+    scene.look(times=26)
+    assert scene.server.freed[:20] == [f"held-{number}" for number in range(20)]
+    scene.look(times=5)
+    assert len(scene.server.freed) > 100  # a pod that was parked is let go, too
+
+
 @pytest.mark.parametrize(("count", "size"), [(100, MEBIBYTE), (8_000, 12_000)], ids=["large pods", "many pods"])
 def test_its_memory_depends_neither_on_how_many_pods_are_held_nor_on_their_size(count: int, size: int) -> None:
     """Its limit is 256 MiB; the program itself takes some 70."""
