@@ -2,7 +2,8 @@
 
 Hundreds of generated pods over all built-in frameworks, a framework from a ConfigMap, role labels of policies,
 duplicate ids, owners that must be looked up, forged labels, two pools on a queue and kube-system go through the real
-entries: the operator's cache, the extender's cache, the monitor's source and the command's `release`.
+entries: the operator's cache, the extender's cache, the monitor's source and the command's `release`. Watchdog, hooks
+and webhook follow in `test_conformance_gates.py`.
 """
 
 from __future__ import annotations
