@@ -106,6 +106,9 @@ class SamplingLoop:
         self.latest = found
         self.cache.load = found.network
         nodes = [name for name in found.stamps if name in self.cache.nodes]
+        # The ledger passes them over: they are of an earlier machine of that name.
+        if older := sum(found.stamps[name] < self.cache.nodes[name].created for name in nodes):
+            found.drop("older than its node", older)
         uids, uses = found.pods.joined(ledger.terms.kinds)
         table, rows = self._homes(uids, ledger)
         found.set_aside(uses, table.total, rows)

@@ -11,7 +11,7 @@ from slackwater_cluster.prometheus.vector import Vector
 from slackwater_extender.sampler.loop import WAITED, SamplingLoop
 from support.builders import objects
 from support.builders.vectors import INQUIRY, answers, by_node, vector
-from support.fakes.extender import World
+from support.fakes.extender import World, node_record
 
 GI = 2.0**30
 
@@ -97,6 +97,19 @@ class TestHeartbeat:
         assert 1.0 <= two.get("/v1/nodes/n1")["resources"]["cpu"]["residual"] < 1.2
         dropped = two.parts.metrics.dropped.labels("more than its node")
         assert dropped._value.get() == 4
+
+    def test_a_sample_older_than_its_node_is_counted(self, two: World, pool: ThreadPoolExecutor) -> None:
+        """It is of an earlier machine of that name; whoever wonders why the node is not measured is told."""
+        dropped = two.parts.metrics.dropped.labels("older than its node")
+        self.beat(two, pool, **self.good(two, 0.2))
+        assert dropped._value.get() == 0
+        young = objects.node("n1")
+        young["metadata"]["creationTimestamp"] = "2030-01-01T00:00:00Z"
+        two.parts.cache.set_nodes([node_record(young)])
+        for _ in range(3):
+            two.clock.now += 5
+            self.beat(two, pool, **self.good(two, 0.2))
+        assert dropped._value.get() == 3
 
     def test_pods_of_others_are_seen_by_their_node(self, two: World, pool: ThreadPoolExecutor) -> None:
         """Their own series are not asked for; their requests must still give way to measured use."""
