@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 # Bytecode that is kept saves every process of the tests from compiling them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test deep quick light check lint types pyright contracts unit search search-simulator walk soak soak-lab faults kills tools bench bench-simulator bench-extender bench-lab bench-starts league autoscaler frameworks lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image package docs clean fuzz requirements
+.PHONY: help install demo test deep quick light check lint types pyright contracts unit search search-simulator walk soak soak-lab faults kills tools bench bench-simulator bench-extender bench-lab bench-starts league autoscaler frameworks lab lab-down lab-test lab-build e2e e2e-kind kind-image crds chart image package docs clean fuzz requirements audit
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*?## ' $(MAKEFILE_LIST) | awk -F':.*?## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
@@ -170,6 +170,9 @@ chart: crds ## write the chart's generated parts anew: additions, schema, page o
 
 requirements: $(STAMP) ## write image/*.txt anew: what the image installs, with hashes (asks the package index)
 	@$(BIN)/python -m slackwater_lab.programs.requirements
+
+audit: ## whether an advisory is known for a version that the image installs (asks the package index)
+	@$(PYTHON) image/audit.py
 
 image: ## build the image (needs Docker)
 	docker build -t slackwater:$$(sed -n 's/^__version__ = "\(.*\)"/\1/p' core/slackwater/__init__.py) .

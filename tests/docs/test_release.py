@@ -46,13 +46,16 @@ def test_the_changelog_begins_with_what_is_not_released_yet() -> None:
 
 def test_what_is_released_is_what_make_package_tried_out() -> None:
     """The workflow builds nothing of its own: it calls the command that anybody can run, and pushes its results."""
-    steps = yaml.safe_load((ROOT / ".github/workflows/release.yaml").read_text(encoding="utf-8"))["jobs"]["package"]
-    lines = [step.get("run", step.get("uses", "")) for step in steps["steps"]]
-    made = lines.index("make package")
-    pushes = [number for number, line in enumerate(lines) if re.search(r"push dist|pypi-publish|gh release", line)]
-    assert len(pushes) == 3
-    assert all(number > made for number in pushes)
-    assert not any("build" in line for line in lines)
+    jobs = yaml.safe_load((ROOT / ".github/workflows/release.yaml").read_text(encoding="utf-8"))["jobs"]
+    made, pushed = (
+        [step.get("run", step.get("uses", "")) for step in jobs[name]["steps"]] for name in ("package", "publish")
+    )
+    assert made[-2] == "make package"
+    assert "upload-artifact" in made[-1]
+    assert "download-artifact" in pushed[0]
+    assert jobs["package"]["steps"][-1]["with"]["path"] == jobs["publish"]["steps"][0]["with"]["path"] == "dist"
+    assert len([line for line in pushed if re.search(r"push dist|pypi-publish|gh release", line)]) == 3
+    assert not any("build" in line for line in [*made, *pushed])
 
 
 def test_the_pages_are_published_once_no_link_is_broken() -> None:
@@ -60,7 +63,9 @@ def test_the_pages_are_published_once_no_link_is_broken() -> None:
     workflow = yaml.safe_load((ROOT / ".github/workflows/release.yaml").read_text(encoding="utf-8"))
     lines = [step.get("run", "") for step in workflow["jobs"]["documentation"]["steps"]]
     assert lines.index("make docs") == len(lines) - 2
-    assert "mkdocs gh-deploy" in lines[-1]
+    published = workflow["jobs"]["pages"]
+    assert "documentation" in published["needs"]
+    assert "gh-pages" in published["steps"][-1]["run"]
 
 
 def test_notes_are_the_changelog_of_the_version() -> None:
