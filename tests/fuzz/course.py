@@ -1,8 +1,7 @@
 """One batch of mutated objects on their way through operator and extender: decoded, trimmed, cached, decided on.
 
 Between the decoder and the decision nothing may raise for what an object holds, and no pod or app may fall into the
-last net. The extender's verbs, its API and its samples follow in `verbs`. Not on this course: owner look-ups, status
-and Events.
+last net. The extender's verbs, its API and its samples follow in `verbs`; look-ups, status and Events in `telling`.
 """
 
 import asyncio
@@ -12,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from fuzz import verbs
+from fuzz import telling, verbs
 from slackwater.errors import SlackwaterError
 from slackwater_cluster.objects import wire
 from slackwater_cluster.objects.records import CustomRecord, NodeRecord, PodRecord
@@ -26,6 +25,7 @@ from support.fakes.cluster import node as healthy_node
 from support.logs import quietly
 
 BATCH = 200
+TELLING = 3  # every third batch: it takes as long again
 
 
 class Failure(Exception):  # noqa: N818 - a finding, not a mistake
@@ -40,13 +40,13 @@ def run(seed: int) -> None:
     extender = ClusterCache(Decisions(), lambda: 0.0, lambda: 0.0)
     try:
         with quietly():
-            _course(rng, world, extender)
+            _course(seed, rng, world, extender)
     except Exception as problem:
         last = traceback.extract_tb(problem.__traceback__)[-1]
-        raise Failure(f"{type(problem).__name__}: {problem!s:.200} at {last.filename}:{last.lineno}") from problem
+        raise Failure(f"{type(problem).__name__}: {problem!s:.1500} at {last.filename}:{last.lineno}") from problem
 
 
-def _course(rng: Random, world: World, extender: ClusterCache) -> None:
+def _course(seed: int, rng: Random, world: World, extender: ClusterCache) -> None:
     pods, nodes, customs = [], [], []
     for number in range(BATCH):
         kind = rng.random()
@@ -61,9 +61,11 @@ def _course(rng: Random, world: World, extender: ClusterCache) -> None:
     pod_records: list[PodRecord] = _trimmed(wire.Pod, trim.pod, pods)
     world.cache.set_nodes(node_records)
     extender.set_nodes(node_records)
+    configured: list[tuple[str, CustomRecord]] = []
     for name, body in customs:
         custom_records: list[CustomRecord] = _trimmed(wire.Custom, trim.custom, [body])
         world.cache.governing.set(name, custom_records)
+        configured += [(name, record) for record in custom_records]
     world.cache.govern()
     extender.set_pods(pod_records)
     world.put(*pod_records)
@@ -74,6 +76,8 @@ def _course(rng: Random, world: World, extender: ClusterCache) -> None:
     extender.drop_pods(pod_records[: BATCH // 4])
     asyncio.run(operator._step())
     if wrong := verbs.course(rng, _encodable(pods), node_records, pod_records):
+        raise Failure(wrong)
+    if seed % TELLING == 0 and (wrong := telling.course(rng, node_records, pod_records[: BATCH // 2], configured)):
         raise Failure(wrong)
     for each in world.cache.quarantine.take():
         if each.part.value in ("pod", "app"):  # the last net: a bound should have caught it before

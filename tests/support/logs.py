@@ -2,10 +2,12 @@
 
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
+from typing import Any
 
 import structlog
+from structlog.testing import LogCapture
 
 
 def plainly() -> None:
@@ -36,3 +38,15 @@ def quietly() -> Iterator[None]:
     with restored():
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
         yield
+
+
+@contextmanager
+def errors_logged() -> Iterator[list[MutableMapping[str, Any]]]:
+    """What is logged inside as an error, with the trace of what raised; the rest is not."""
+    kept = LogCapture()
+    with restored():
+        structlog.configure(
+            wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
+            processors=[structlog.processors.format_exc_info, kept],
+        )
+        yield kept.entries

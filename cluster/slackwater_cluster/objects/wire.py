@@ -233,6 +233,39 @@ class Node(WireStruct):
     status: NodeStatus | None = None
 
 
+class LimitRangeItem(WireStruct):
+    """One entry of spec.limits of a LimitRange."""
+
+    min: Quantities | None = None
+    max_limit_request_ratio: Quantities | None = None
+
+
+class LimitRangeSpec(WireStruct):
+    """spec of a LimitRange; one that limits nothing says `"limits": null`."""
+
+    limits: list[LimitRangeItem] | None = None
+
+
+class LimitRange(WireStruct):
+    """What bounds requests in a namespace."""
+
+    metadata: Meta = msgspec.field(default_factory=Meta)
+    spec: LimitRangeSpec | None = None
+
+
+class QuotaSpec(WireStruct):
+    """spec of a ResourceQuota."""
+
+    hard: Quantities | None = None
+
+
+class ResourceQuota(WireStruct):
+    """What a namespace may request in all."""
+
+    metadata: Meta = msgspec.field(default_factory=Meta)
+    spec: QuotaSpec | None = None
+
+
 class Bare(WireStruct):
     """Any object of which only the metadata matters (namespaces)."""
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any
 
 from slackwater.cycle.appverdicts import singular
+from slackwater.errors import InvalidInput
 from slackwater_cluster.customresources import SlackPolicySpec
 from slackwater_cluster.frameworks import Framework
 from slackwater_cluster.governance import Governance
+from slackwater_cluster.objects import wire
 from slackwater_cluster.pods.quantities import parse_quantity
 
 READY = "Ready"
 SOUND = "AsWritten"
+MOST_OF_ONE = 5  # warnings about one namespace: there is room for a hundred in a status
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,33 +86,32 @@ def _policy(name: str, governing: Governance) -> ConditionSet:
 
 def limits(
     spec: SlackPolicySpec,
-    ranges: Iterable[Mapping[str, Any]],
-    quotas: Iterable[Mapping[str, Any]],
-    managed: Sequence[str],
+    ranges: Iterable[wire.LimitRange],
+    quotas: Iterable[wire.ResourceQuota],
+    managed: Collection[str],
 ) -> tuple[str, ...]:
-    """LimitRanges that will refuse lowered requests, and quotas that will count them."""
+    """LimitRanges that will refuse lowered requests, and quotas that will count them; a few of each namespace."""
     factors = {"cpu": spec.ceiling.cpu_percent / 100, "memory": spec.ceiling.memory_percent / 100}
-    found: list[str] = []
-    for each in ranges:
-        if each["metadata"]["namespace"] in managed:
-            found += _range(each, factors)
-    for each in quotas:
-        if each["metadata"]["namespace"] in managed:
-            found += _quota(each, factors)
-    return tuple(sorted(found))
+    mine, found = frozenset(managed), defaultdict[str, set[str]](set)
+    words: list[tuple[wire.Meta, Iterable[str]]] = [(each.metadata, _range(each, factors)) for each in ranges]
+    words += [(each.metadata, _quota(each, factors)) for each in quotas]
+    for meta, warnings in words:
+        if (namespace := meta.namespace or "") in mine:
+            with suppress(InvalidInput):  # a ratio that is no number: no API server takes it
+                found[namespace].update(islice(warnings, max(0, MOST_OF_ONE - len(found[namespace]))))
+    return tuple(sorted(chain.from_iterable(found.values())))
 
 
-def _range(body: Mapping[str, Any], factors: Mapping[str, float]) -> Iterable[str]:
-    where = f"LimitRange {body['metadata']['namespace']}/{body['metadata']['name']}"
-    for item in body.get("spec", {}).get("limits", []):
+def _range(each: wire.LimitRange, factors: Mapping[str, float]) -> Iterable[str]:
+    where = f"LimitRange {each.metadata.namespace}/{each.metadata.name}"
+    for item in (each.spec.limits if each.spec else None) or ():
         for kind, factor in factors.items():
-            if factor > 1 and kind in item.get("min", {}):
-                least = item["min"][kind]
+            least, ratio = ((amounts or {}).get(kind) for amounts in (item.min, item.max_limit_request_ratio))
+            if least is not None and factor > 1:
                 yield (
                     f"{where} refuses {kind} requests below {least}: a task that declares less than "
                     f"{factor:g} × {least} is lowered below it and refused; lower min, or the ceiling"
                 )
-            ratio = item.get("maxLimitRequestRatio", {}).get(kind)
             if ratio is not None and factor > 1:
                 yield (
                     f"{where} allows limits of {ratio} × request for {kind}: a task whose {kind} limit is more than "
@@ -115,9 +120,9 @@ def _range(body: Mapping[str, Any], factors: Mapping[str, float]) -> Iterable[st
                 )
 
 
-def _quota(body: Mapping[str, Any], factors: Mapping[str, float]) -> Iterable[str]:
-    where = f"ResourceQuota {body['metadata']['namespace']}/{body['metadata']['name']}"
-    hard = body.get("spec", {}).get("hard", {})
+def _quota(each: wire.ResourceQuota, factors: Mapping[str, float]) -> Iterable[str]:
+    where = f"ResourceQuota {each.metadata.namespace}/{each.metadata.name}"
+    hard = (each.spec.hard if each.spec else None) or {}
     for kind, factor in factors.items():
         if factor > 1 and (f"requests.{kind}" in hard or kind in hard):
             yield f"{where} counts lowered requests: up to {factor:g} times the declared {kind} fits into it"

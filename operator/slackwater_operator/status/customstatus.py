@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -24,6 +24,7 @@ from slackwater_cluster.objects import wire
 from slackwater_cluster.objects.records import CustomRecord
 from slackwater_cluster.timestamps import stamp
 from slackwater_cluster.watch import trim
+from slackwater_cluster.watch.decoding import Decoding
 from slackwater_operator.cache.cache import OperatorCache
 from slackwater_operator.cache.pools import side
 from slackwater_operator.cache.roundresult import RoundResult
@@ -38,6 +39,8 @@ log = structlog.get_logger(__name__)
 # LimitRanges and quotas change rarely; they are read again after this many seconds, or when a namespace joins.
 LIMITS_SECONDS = 60.0
 ANSWER = 30.0  # seconds for one of these lists
+LARGEST = 64 * 2**20  # bytes of it
+LIMITS: Mapping[str, type[Any]] = {"limitranges": wire.LimitRange, "resourcequotas": wire.ResourceQuota}
 Key = tuple[str, str]
 
 
@@ -54,7 +57,7 @@ class ResourceStatusWriter:
     measured: bool = False  # whether the extender tells what each pod uses
     _objects: dict[Key, CustomRecord] = field(default_factory=dict)
     _at: dict[Key, float] = field(default_factory=dict)
-    _limits: tuple[float, list[Any], list[Any]] = (float("-inf"), [], [])
+    _limits: tuple[float, Sequence[wire.LimitRange], Sequence[wire.ResourceQuota]] = (float("-inf"), (), ())
     _limited: frozenset[str] = frozenset()  # the namespaces that were managed when limits were last read
 
     def set(self, kind: str, records: Iterable[CustomRecord]) -> None:
@@ -172,19 +175,20 @@ class ResourceStatusWriter:
             warnings.append("reclaim.enabled has no effect: the extender does not tell what pods use (GET /v1/usage)")
         return {"namespaces": users[:1000], "warnings": warnings[:100]}
 
-    async def _read_limits(self) -> tuple[float, list[Any], list[Any]]:
+    async def _read_limits(self) -> tuple[float, Sequence[wire.LimitRange], Sequence[wire.ResourceQuota]]:
         managed = frozenset(self.cache.governing.managed_namespaces())
         if self.clock() - self._limits[0] >= LIMITS_SECONDS or not managed <= self._limited:
             try:
-                found = [
-                    await self.session.get(api_path(plural), seconds=ANSWER)
-                    for plural in ("limitranges", "resourcequotas")
-                ]
-                items = [each.json().get("items") or [] if each.ok else [] for each in found]
-                self._limits, self._limited = (self.clock(), items[0], items[1]), managed
+                found = [await self._listed(plural, shape) for plural, shape in LIMITS.items()]
+                self._limits, self._limited = (self.clock(), found[0], found[1]), managed
             except Unavailable as problem:
                 log.warning("limits not read", trouble=str(problem))
         return self._limits
+
+    async def _listed(self, plural: str, shape: type[Any]) -> Sequence[Any]:
+        """All objects of a kind that can be read; whoever may make one decides about no status but by what it says."""
+        answer = await self.session.get(api_path(plural), seconds=ANSWER, most=LARGEST)
+        return Decoding(shape, _passed_over).chunk(answer.body).items if answer.ok else ()
 
     async def _write(self, key: Key, status: Mapping[str, Any]) -> None:
         kind, name = key
@@ -208,3 +212,7 @@ class ResourceStatusWriter:
             self._objects[key] = trim.custom(msgspec.json.decode(answer.body, type=wire.Custom, strict=False))
         elif answer.status != 404:
             log.warning("status not written", kind=kind, name=name, trouble=answer.message())
+
+
+def _passed_over(problem: Exception, meta: wire.Meta | None) -> None:
+    log.warning("limits not understood", object=f"{meta.namespace}/{meta.name}" if meta else "", problem=str(problem))

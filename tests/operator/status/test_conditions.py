@@ -1,8 +1,14 @@
 """Judgements of custom resources: what is told on the object, and when its condition changes."""
 
+from typing import Any
+
+import msgspec
+import pytest
+
 from slackwater_cluster.customresources import SlackPolicySpec
 from slackwater_cluster.frameworks import Framework, LabelTerm
-from slackwater_operator.status.conditions import conditions, judge, limits, unlisted
+from slackwater_cluster.objects import wire
+from slackwater_operator.status.conditions import MOST_OF_ONE, conditions, judge, limits, unlisted
 from support.fakes.cluster import enforcing, node
 
 
@@ -36,8 +42,7 @@ def test_broken_resource_keeps_the_last_good_one() -> None:
 def test_limit_ranges_and_quotas_are_warned_about() -> None:
     """A minimum that lowered requests fall below, a ratio they exceed, and a quota that counts them."""
     item = {"min": {"cpu": "1"}, "maxLimitRequestRatio": {"memory": "1"}}
-    ranges = [{"metadata": {"namespace": "team", "name": "r"}, "spec": {"limits": [item]}}]
-    quotas = [{"metadata": {"namespace": "team", "name": "q"}, "spec": {"hard": {"requests.cpu": "10"}}}]
+    ranges, quotas = [limit_range([item])], [quota({"requests.cpu": "10"})]
     found = limits(SlackPolicySpec(), ranges, quotas, ["team"])
     assert len(found) == 3
     assert limits(SlackPolicySpec(), ranges, quotas, []) == ()
@@ -46,9 +51,35 @@ def test_limit_ranges_and_quotas_are_warned_about() -> None:
 def test_a_ratio_above_the_ceiling_is_warned_about_too() -> None:
     """Limits of three times the request are allowed; lowered to a half, only those of 1.5 times are."""
     item = {"maxLimitRequestRatio": {"cpu": "3"}}
-    ranges = [{"metadata": {"namespace": "team", "name": "r"}, "spec": {"limits": [item]}}]
-    (found,) = limits(SlackPolicySpec(), ranges, [], ["team"])
+    (found,) = limits(SlackPolicySpec(), [limit_range([item])], [], ["team"])
     assert "a task whose cpu limit is more than 1.5 × what it declares is refused" in found
+
+
+@pytest.mark.parametrize("said", [None, [], [{"min": None, "maxLimitRequestRatio": None}]])
+def test_a_limit_range_that_limits_nothing_is_no_fault(said: Any) -> None:
+    """An API server takes one without limits, and shows them as null."""
+    assert limits(SlackPolicySpec(), [limit_range(said)], [quota(None)], ["team"]) == ()
+
+
+def test_warnings_about_one_namespace_leave_room_for_those_about_others() -> None:
+    """A status holds a hundred, in the order of their words."""
+    item = {"min": {"cpu": "1"}}
+    many = [limit_range([item], f"r{number}", "a-team") for number in range(200)]
+    found = limits(SlackPolicySpec(), [*many, limit_range([item], "r", "z-team")], [], ["a-team", "z-team"])
+    assert len(found) == MOST_OF_ONE + 1
+    assert "z-team" in found[-1]
+
+
+def limit_range(said: Any, name: str = "r", namespace: str = "team") -> wire.LimitRange:
+    """A LimitRange as an API server shows it."""
+    body = {"metadata": {"namespace": namespace, "name": name}, "spec": {"limits": said}}
+    return msgspec.convert(body, wire.LimitRange)
+
+
+def quota(hard: Any) -> wire.ResourceQuota:
+    """A ResourceQuota as an API server shows it."""
+    body = {"metadata": {"namespace": "team", "name": "q"}, "spec": {"hard": hard}}
+    return msgspec.convert(body, wire.ResourceQuota)
 
 
 def test_frameworks_of_users_need_their_labels_in_the_policy() -> None:

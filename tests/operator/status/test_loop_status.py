@@ -209,7 +209,7 @@ def test_the_limits_of_a_namespace_are_warned_of_as_soon_as_it_joins() -> None:
     path = "/apis/slackwater.io/v1alpha1/slackpolicies/default/status"
     assert world.statuses[path]["warnings"] == []
     limit = {"metadata": {"namespace": "late", "name": "least"}, "spec": {"limits": [{"min": {"cpu": "1"}}]}}
-    world.objects["/api/v1/limitranges"] = {"items": [limit]}
+    world.objects["/api/v1/limitranges"] = {"metadata": {}, "items": [limit]}
     world.namespace("late")
     turn(made, world, 12)
     assert "LimitRange late/least refuses cpu requests below 1" in world.statuses[path]["warnings"][0]
