@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 
 from slackwater.errors import InvalidInput
@@ -96,6 +95,8 @@ def _refused(path: Path, trouble: str, remedy: str) -> InvalidInput:
 
 def _table(path: Path) -> dict[str, Any]:
     """All columns of a table with a row at least."""
+    import duckdb  # noqa: PLC0415 - an extra: a file that is missing is told without it
+
     try:
         found: dict[str, Any] = duckdb.read_csv(str(path)).fetchnumpy()
     except duckdb.Error as problem:

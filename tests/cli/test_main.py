@@ -124,6 +124,31 @@ def test_missing_library_says_which_extra_to_install(tmp_path: Path) -> None:
     assert missing.stderr == f"pyarrow is not installed; {command('sim')}\n"
 
 
+ABSENT = [
+    ("assess", "--trace", "absent.csv.gz"),
+    ("what-if", "absent.jsonl"),
+    ("simulate", "absent.swf", "--cluster", "1x1"),
+    ("sweep", "absent.yaml"),
+    ("risk", "absent.csv", "--report", "page.html"),
+    ("replay", "absent.jsonl"),
+    ("when", "absent.yaml"),
+]
+
+
+@pytest.mark.parametrize("line", ABSENT, ids=lambda line: line[0])
+def test_a_file_that_is_missing_is_told_before_a_part_that_is(line: tuple[str, ...], tmp_path: Path) -> None:
+    """A bare installation has none of the extras; who mistypes a name shall not install one to learn it."""
+    absent = {module: None for modules in EXTRAS.values() for module in modules}
+    code = f"import sys; sys.modules.update({absent}); {PROGRAM[2]}"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *line], capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 2
+    assert "cannot be read (No such file" in done.stderr
+    assert "not installed" not in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize(("extra", "module"), [(extra, modules[0]) for extra, modules in EXTRAS.items()])
 def test_every_extra_has_a_remedy(extra: str, module: str) -> None:
     """Submodules count as their package."""

@@ -24,9 +24,9 @@ def command(
     reach: Reach,
 ) -> None:
     """Say when the apps of FILE would start if they were submitted now; nothing is submitted."""
+    bodies = _read(file)  # what is wrong with it is told first
     from slackwater_monitor.when import forecast
 
-    bodies = _read(file)
     found = forecast(*reach.clients(), bodies, reach.namespace(namespace), reach.system)
     show(found, _columns(), output, "there is no app in it")
 
