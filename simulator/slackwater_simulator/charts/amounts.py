@@ -7,6 +7,8 @@ TITLES = {"cpu": "CPU", "memory": "Memory"}
 UNITS = {"cpu": (1.0, "cores"), "memory": (GIBI, "GiB")}
 # Below so many of its units, an amount that stands alone is told in this smaller one.
 SMALL = {"cpu": (0.01, 0.001, "millicores"), "memory": (0.1, 1024.0**2, "MiB")}
+# Units of time: below so many seconds one of so many seconds is taken. Sentences and the axes of charts agree on it.
+SPANS = ((120.0, 1.0, "s"), (7200.0, 60.0, "min"), (172800.0, 3600.0, "h"), (float("inf"), 86400.0, "days"))
 LEAST = 0.001  # smaller numbers are only told to be smaller
 NOISE = 1e-9
 
@@ -49,10 +51,15 @@ def seconds(value: float | None) -> str:
     """A time span in the unit a person would use."""
     if value is None or value != value:  # noqa: PLR0124 - NaN differs from itself
         return "–"
-    for limit, size, name in ((120, 1, "s"), (7200, 60, "min"), (172800, 3600, "h"), (float("inf"), 86400, "d")):
-        if abs(value) < limit:
-            return f"{rounded(value / size)} {name}"
-    return "–"
+    if abs(value) == float("inf"):
+        return "–"
+    size, name = unit_of(abs(value))
+    return f"{rounded(value / size)} {name}"
+
+
+def unit_of(span: float) -> tuple[float, str]:
+    """Seconds per unit and the unit's name, for a time span, or an axis, of that length."""
+    return next((size, name) for limit, size, name in SPANS if span < limit or limit == float("inf"))
 
 
 def count(number: int, thing: str, things: str = "") -> str:

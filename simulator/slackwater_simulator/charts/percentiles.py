@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from slackwater_simulator.charts.amounts import seconds as duration
-from slackwater_simulator.charts.svg import Scale, drawing, label, number, text, time_axis, unit_of
+from slackwater_simulator.charts.amounts import unit_of
+from slackwater_simulator.charts.svg import Scale, drawing, label, number, text, time_axis
 
 WIDTH, LEFT, RIGHT = 460.0, 134.0, 62.0
 HEAD, BOTTOM = 22.0, 34.0

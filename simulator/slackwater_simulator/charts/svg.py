@@ -14,10 +14,9 @@ import numpy as np
 from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
-from slackwater_simulator.charts.amounts import rounded
+from slackwater_simulator.charts.amounts import rounded, unit_of
 
 Floats = NDArray[np.float64]
-UNITS = ((300.0, 1.0, "s"), (3 * 3600.0, 60.0, "min"), (3 * 86400.0, 3600.0, "h"), (math.inf, 86400.0, "days"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +64,6 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= 0.7 * raw)
     first = math.ceil(low / step - 1e-9)
     return [index * step for index in range(first, math.floor(high / step + 1e-9) + 1)]
-
-
-def unit_of(horizon: float) -> tuple[float, str]:
-    """Seconds per unit and the unit's name, for a time axis of that length."""
-    return next((size, name) for limit, size, name in UNITS if horizon <= limit)
 
 
 def path(x: Floats, y: Floats) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
-from slackwater_simulator.charts.svg import label, ticks, unit_of
+from slackwater_simulator.charts.amounts import unit_of
+from slackwater_simulator.charts.svg import label, ticks
 
 # Steps between two labels of a clock, in seconds.
 STEPS = (1, 5, 10, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800)

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from slackwater_simulator.charts.amounts import UNITS, count, title
+from slackwater_simulator.charts.amounts import UNITS, count, title, unit_of
 from slackwater_simulator.charts.lines import Line, chart, cumulative, over_time
 from slackwater_simulator.charts.page import Figure
 from slackwater_simulator.charts.percentiles import Range, ranges
-from slackwater_simulator.charts.svg import Floats, unit_of
+from slackwater_simulator.charts.svg import Floats
 from slackwater_simulator.reports import levels
 from slackwater_simulator.reports.names import named, policy_css
 from slackwater_simulator.reports.nodes import bars, drawable, heat

@@ -54,7 +54,7 @@ def test_shares_are_percent(value: float, words: str) -> None:
     assert percent(value) == words
 
 
-ODD = [(1200 * 86400.0, "1,200 d"), (-7200.0, "-2 h"), (2e-5, "< 0.001 s"), (-math.inf, "–")]
+ODD = [(1200 * 86400.0, "1,200 days"), (-7200.0, "-2 h"), (2e-5, "< 0.001 s"), (-math.inf, "–")]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ ODD = [(1200 * 86400.0, "1,200 d"), (-7200.0, "-2 h"), (2e-5, "< 0.001 s"), (-ma
         (5.0, "5 s"),
         (300.0, "5 min"),
         (7200.0, "2 h"),
-        (604800.0, "7 d"),
+        (604800.0, "7 days"),
         (None, "–"),
         (math.nan, "–"),
         (math.inf, "–"),

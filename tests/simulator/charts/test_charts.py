@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from slackwater_simulator.charts.amounts import seconds
 from slackwater_simulator.charts.capacity import capacity_bar
 from slackwater_simulator.charts.gantt import Bar, Track, gantt
 from slackwater_simulator.charts.heat import Square, shade, squares
@@ -80,10 +81,11 @@ def test_a_table_on_a_page_has_groups_scopes_and_classes(page: str) -> None:
     assert '<td class=" fails">no</td>' in page
 
 
-@pytest.mark.parametrize(("end", "words"), [(60, "time, s"), (3600, "time, min"), (86400, "time, h")])
-def test_time_is_drawn_in_the_unit_of_its_length(end: float, words: str) -> None:
-    """Lines come in seconds; the axis takes the unit a person would."""
-    assert words in over_time("t", [Line("run", np.array([0.0, end]), np.array([1.0, 2.0]))], "jobs")
+@pytest.mark.parametrize("end", [60, 119, 120, 300, 3600, 7199, 7200, 10000, 86400, 172799, 172800, 30 * 86400])
+def test_time_is_drawn_in_the_unit_in_which_its_length_is_told(end: float) -> None:
+    """Beside a page that says 5 min, a chart that ends at 300 s makes its reader count."""
+    unit = seconds(end).rpartition(" ")[2]
+    assert f"time, {unit}<" in over_time("t", [Line("run", np.array([0.0, end]), np.array([1.0, 2.0]))], "jobs")
 
 
 def test_a_line_leaves_out_what_is_not_known() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from slackwater.cycle.audit.idle import ABOUT, Cause
 from slackwater.errors import InvalidInput
-from slackwater_simulator.charts.svg import Scale, label, ticks, unit_of
+from slackwater_simulator.charts.svg import Scale, label, ticks
 from slackwater_simulator.charts.table import terminal
 from slackwater_simulator.reports import causes, levels, nodes
 from slackwater_simulator.reports.page import prepare_file, render, write
@@ -153,14 +153,6 @@ def test_axis_of_no_length_has_one_tick() -> None:
 def test_labels_are_short(value: float, text: str) -> None:
     """Large numbers get a unit."""
     assert label(value) == text
-
-
-@pytest.mark.parametrize(
-    ("length", "unit"), [(60, "s"), (3600, "min"), (86400, "h"), (30 * 86400, "days")], ids=["s", "min", "h", "days"]
-)
-def test_time_axis_takes_the_unit_of_its_length(length: float, unit: str) -> None:
-    """Nobody reads 86,400 s as a day."""
-    assert unit_of(length)[1] == unit
 
 
 def test_scale_draws_what_is_outside_on_the_border() -> None:
