@@ -108,7 +108,7 @@ def _play(seed: int, hours: int, *, reasons: bool) -> tuple[dict[tuple[str, str]
     with bars() as tick:
         for scene in SCENES:
             for policy, label in POLICIES.items():
-                options = {"reasons": True} if reasons and policy == "slackwater" else {}
+                options = {"reasons": True, "forecasts": True} if reasons and policy == "slackwater" else {}
                 outcomes[scene, policy] = _run(scene, policy, seed, tick(f"{scene}, {label}"), options)
         makespans.append({policy: measure(outcomes["hour", policy]).makespan for policy in POLICIES})
         for further in range(seed + 1, seed + hours):

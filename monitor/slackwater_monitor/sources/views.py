@@ -81,6 +81,7 @@ class App:
     wait: float | None = None  # estimated seconds from now
     wait_error: float | None = None
     start: Start | None = None  # while it waits to
+    begins: float | None = None  # seconds until it, or the pod that is looked at, really starts: only a play knows
     pods: Mapping[str, int] = field(default_factory=dict)  # by state: held, released, parked, bound, finished
     declared: Amounts = field(default_factory=dict)
     used: Amounts = field(default_factory=dict)

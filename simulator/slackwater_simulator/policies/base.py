@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from slackwater_simulator.policies.charges import Charges
-    from slackwater_simulator.results.outcome import Hold, Series
+    from slackwater_simulator.results.outcome import Hold, Series, StartTold
     from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import App, Container, Request
 
@@ -88,6 +88,10 @@ class Scheduler:
 
     def holds(self) -> tuple[Hold, ...]:
         """What it said of jobs that it held, for the pages of a play."""
+        return ()
+
+    def starts(self) -> tuple[StartTold, ...]:
+        """When it expected jobs to start that waited, for the pages of a play."""
         return ()
 
     def beat(self, node: int, /) -> None:

@@ -13,6 +13,7 @@ from slackwater_simulator.results.status import FINISHED
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from slackwater.pools.startforecast import StartInterval
     from slackwater_simulator.workload.cluster import Cluster
     from slackwater_simulator.workload.workload import Workload
 
@@ -73,6 +74,16 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
+class StartTold:
+    """When a job that waited was expected to start, as it was told at a moment; or why that was not known."""
+
+    time: float
+    job: int  # row in Jobs
+    told: StartInterval | str
+    error: float | None = None  # the median error of the newest forecasts then, in seconds
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """One policy on one workload. `deadlock` says: nothing could ever happen again though jobs were waiting."""
 
@@ -100,6 +111,7 @@ class Outcome:
     idle: Mapping[str, Series] = field(default_factory=dict)
     held: Containers | None = None
     holds: tuple[Hold, ...] = ()  # in the order of time; empty where nobody asked for reasons
+    starts: tuple[StartTold, ...] = ()  # in the order of time; empty where nobody asked for forecasts and reasons
     one_at_a_time: bool = False  # a node runs one container: others wait there with their memory and without its cores
     refusals: Mapping[int, str] = field(default_factory=dict)  # by row in Jobs: why it was refused
 

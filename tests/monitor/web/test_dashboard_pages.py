@@ -391,7 +391,7 @@ def test_a_forecast_is_shown_as_an_interval(cluster: Cluster, tmp_path: Path) ->
     assert isinstance(apps, dict)
     apps["items"][0]["status"]["start"] = {"lowSeconds": 30, "middleSeconds": 60, "highSeconds": 150}
     made = client(live(cluster, tmp_path))
-    assert "It starts in 30 s to 2.5 min, most likely in about 60 s" in made.get("/pods/team-a/etl-0").text
+    assert "Its app starts in 30 s to 2.5 min, most likely in about 60 s" in made.get("/pods/team-a/etl-0").text
     assert "30 s to 2.5 min" in made.get("/queue/default").text
 
 

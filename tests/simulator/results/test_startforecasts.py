@@ -37,3 +37,19 @@ def test_a_run_judges_the_starts_it_forecast(world: str) -> None:
     plain = run(Workload("line", jobs), parse("1x4c16Gi"), "slackwater", world=world)
     assert plain.jobs.start.tolist() == played.jobs.start.tolist()  # looking changes nothing
     assert "start_low" not in plain.series
+    assert plain.starts == ()
+
+
+def test_a_run_with_reasons_keeps_what_was_told_of_starts_while_apps_waited() -> None:
+    """As the operator's status would: now and then, counted from when it was told, first why nothing is known."""
+    stage = Stage("map", (4.0, GIBI), np.full(1, 20.0))
+    jobs = tuple(Job(f"j{number}", 18.0 * number, (stage,)) for number in range(40))
+    options = {"forecasts": True, "reasons": True}
+    played = run(Workload("line", jobs), parse("1x4c16Gi"), "slackwater", world="kubernetes", **options)
+    assert played.starts[0].told == "only 0 apps like it have waited and started since counting began; 10 are needed"
+    assert [each.time for each in played.starts] == sorted(each.time for each in played.starts)
+    assert all(each.time <= played.jobs.driver[each.job] for each in played.starts)
+    last = [each.told.middle for each in played.starts if each.job == 39 and isinstance(each.told, StartInterval)]
+    assert len(last) > 3
+    assert last == sorted(last, reverse=True)
+    assert played.starts[-1].error is not None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from slackwater.admission.budget import Budget, RunningMeans, budget
 from slackwater.resources import Resources
 from slackwater_monitor.sources.simulated.play import Play
-from slackwater_monitor.sources.views import App, Bar, Queue
+from slackwater_monitor.sources.views import App, Bar, Queue, Start
 from slackwater_simulator.charts.amounts import count as counted
 from slackwater_simulator.results.status import DRIVER, REFUSED
 from slackwater_simulator.workload.workload import Job
@@ -47,7 +48,8 @@ def apps(play: Play, now: float) -> list[App]:
                 position=line if waits else None,
                 reason=said.reason if said is not None else "",
                 message=said.sentence if said is not None else play.outcome.refusals.get(at, _why(waits, line, held)),
-                wait=float(jobs.driver[at] - now) if waits and np.isfinite(jobs.driver[at]) else None,
+                **(_expected(play, at, now) if waits else {}),
+                begins=float(jobs.driver[at] - now) if waits and np.isfinite(jobs.driver[at]) else None,
                 pods={state: max(number, 0) for state, number in pods.items()},
                 declared=asked[at] if running[at] else {},
                 used=spent[at] if running[at] else {},
@@ -56,6 +58,17 @@ def apps(play: Play, now: float) -> list[App]:
             )
         )
     return made
+
+
+def _expected(play: Play, at: int, now: float) -> dict[str, Any]:
+    """When an app that waits was expected to start, as the operator's status tells it of one on a cluster."""
+    said = play.expected(at, now)
+    if said is None:
+        return {}
+    told = said.told
+    known = Start(unknown=told) if isinstance(told, str) else Start(told.low, told.middle, told.high, told.source.value)
+    start = known.after(now - said.time)
+    return {"start": start, "wait": start.middle, "wait_error": said.error}
 
 
 def _phase(play: Play, at: int, now: float, waits: bool) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +14,14 @@ from slackwater_monitor.sources.simulated.pods import Pods
 from slackwater_monitor.sources.simulated.usage import Wants
 from slackwater_monitor.sources.views import Node, Pool, Side
 from slackwater_simulator.results.metrics import requests, small_jobs
-from slackwater_simulator.results.outcome import Hold, Outcome, whole
+from slackwater_simulator.results.outcome import Hold, Outcome, StartTold, whole
 from slackwater_simulator.results.status import DRIVER
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 KINDS = ("cpu", "memory")
 OURS = "slackwater"
+Dated = TypeVar("Dated", Hold, StartTold)
 
 
 class Play:
@@ -34,6 +37,9 @@ class Play:
         self._holds: dict[int, list[Hold]] = {}
         for hold in self.outcome.holds:
             self._holds.setdefault(hold.job, []).append(hold)
+        self._told: dict[int, list[StartTold]] = {}
+        for told in self.outcome.starts:
+            self._told.setdefault(told.job, []).append(told)
         self._sizes = np.array([node.capacity for node in self.outcome.cluster.nodes])
         kept = LedgerConfig(kinds=self.outcome.cluster.kinds).kept()
         self._allowance = [margin.allowance if self.overcommits else 1.0 for margin in kept]
@@ -135,14 +141,23 @@ class Play:
             made[cause] = float(found.value[at])
         return made if now < self.end else {}
 
+    def expected(self, job: int, now: float) -> StartTold | None:
+        """What was last told of when a job would start; None where nothing was."""
+        return _last(self._told.get(job, ()), now)
+
     def hold(self, job: int, now: float) -> Hold | None:
         """What the gate last said of a job; None where that was before its driver started, or it said nothing."""
-        said = self._holds.get(job, [])
-        at = bisect_right(said, now, key=lambda each: each.time) - 1
-        if at < 0:
+        said = _last(self._holds.get(job, ()), now)
+        if said is None:
             return None
         begun = float(self.outcome.jobs.driver[job])
-        return said[at] if not begun <= now or said[at].time >= begun else None
+        return said if not begun <= now or said.time >= begun else None
+
+
+def _last(said: Sequence[Dated], now: float) -> Dated | None:
+    """The last of these that was said by a moment."""
+    at = bisect_right(said, now, key=lambda each: each.time) - 1
+    return said[at] if at >= 0 else None
 
 
 def _spread(total: float, used: Floats, declared: Floats, size: Floats) -> Floats:

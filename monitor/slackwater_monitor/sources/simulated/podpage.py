@@ -35,8 +35,8 @@ def explained(play: Play, name: str, now: float) -> Explanation | None:
     queue = next(queue for queue in queues(play, known, now) if queue.name == app.queue)
     asked, nodes = _request(play, number, found.stage), play.nodes(now)
     waits = not found.node
-    if waits and app.wait is None:
-        app = replace(app, wait=_begins(play, number, name, now))
+    if waits and app.begins is None:
+        app = replace(app, begins=_begins(play, number, name, now))
     here = next((node for node in nodes if node.name == found.node), None)
     best = _best(nodes, asked)
     chosen = here or next((node for node in nodes if best and node.name == best[0]["node"]), None)

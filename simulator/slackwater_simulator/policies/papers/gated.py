@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from slackwater_simulator.results.outcome import Hold, Series
+    from slackwater_simulator.results.outcome import Hold, Series, StartTold
     from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import App, Container, Request
 
@@ -124,6 +124,10 @@ class Gated(Scheduler):
     def holds(self) -> tuple[Hold, ...]:
         """Those of the scheduler behind the gate."""
         return self.inner.holds()
+
+    def starts(self) -> tuple[StartTold, ...]:
+        """Those of the scheduler behind the gate."""
+        return self.inner.starts()
 
     def beat(self, node: int, /) -> None:
         """The scheduler behind the gate decides; the world reads its flags here."""

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from slackwater.cycle.appverdicts import Verdict, WaitReason
 from slackwater.cycle.cycle import decide
 from slackwater.cycle.drivernodes import OWN
-from slackwater_simulator.results.outcome import Hold
+from slackwater.pools.forecastlog import NOT_SEEN
+from slackwater_simulator.results.outcome import Hold, StartTold
 
 if TYPE_CHECKING:
     from slackwater_simulator.policies.slackwater.gate import Gate
@@ -28,6 +29,7 @@ class HoldReviews:
 
     gate: Gate
     holds: list[Hold] = field(default_factory=list)
+    starts: list[StartTold] = field(default_factory=list)
     _next: float = 0.0
     _passed: frozenset[int] = frozenset()  # apps past the gate at the last look: nobody waits behind them
     _last: dict[str, str] = field(default_factory=dict)  # the sentence last kept of each app
@@ -43,6 +45,8 @@ class HoldReviews:
         for verdict in decide(self.gate.snapshot(now), explain=True).verdicts.values():
             if verdict.reason not in GOING:
                 self._note(self._named(verdict), now)
+            if verdict.position and not verdict.refused:
+                self._expect(verdict.app, now)
 
     def refused(self) -> dict[int, str]:
         """Why apps that wait will never run, by their row."""
@@ -53,6 +57,12 @@ class HoldReviews:
         if self._last.get(verdict.app) != (sentence := verdict.sentence):
             self._last[verdict.app] = sentence
             self.holds.append(Hold(now, int(verdict.app), verdict.reason.value, sentence))
+
+    def _expect(self, app: str, now: float) -> None:
+        """Note when an app is expected to start, where forecasts are made and one of it is known or known not to be."""
+        log = self.gate.forecastlog
+        if self.gate.parts.forecasts and (told := log.told(app, now)) != NOT_SEEN:
+            self.starts.append(StartTold(now, int(app), told, log.error))
 
     def _named(self, verdict: Verdict) -> Verdict:
         """The verdict with apps by the names of their jobs; the gate knows them by their rows."""

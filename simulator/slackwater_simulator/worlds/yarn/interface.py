@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from slackwater_simulator.engine import Engine
     from slackwater_simulator.policies.charges import Charges
-    from slackwater_simulator.results.outcome import Hold, Series
+    from slackwater_simulator.results.outcome import Hold, Series, StartTold
     from slackwater_simulator.results.recorder import Recorder
     from slackwater_simulator.workload.cluster import Cluster
     from slackwater_simulator.workload.workload import Workload
@@ -363,4 +363,8 @@ class World(Protocol):
 
     def holds(self) -> tuple[Hold, ...]:
         """What the policy said of jobs that it held."""
+        ...
+
+    def starts(self) -> tuple[StartTold, ...]:
+        """When the policy expected jobs to start that waited."""
         ...

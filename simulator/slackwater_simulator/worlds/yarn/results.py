@@ -56,6 +56,7 @@ def gather(world: World, policy: str) -> Outcome:
         idle=world.idle(),
         held=_held(world) if stuck else None,
         holds=world.holds(),
+        starts=world.starts(),
         refusals=world.masters.refusals.sentences,
     )
 

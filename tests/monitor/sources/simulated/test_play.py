@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from slackwater.pools.startforecast import Source, StartInterval
 from slackwater_monitor.settings import Settings
 from slackwater_monitor.sources.simulated.apps import apps, queues
 from slackwater_monitor.sources.simulated.play import Play
@@ -15,7 +16,7 @@ from slackwater_monitor.sources.simulated.replay import Replay
 from slackwater_monitor.sources.views import App, Pool
 from slackwater_monitor.web.app import dashboard
 from slackwater_monitor.web.pages.overview import counts
-from slackwater_simulator.results.outcome import Containers, Hold, Jobs, Outcome, Series
+from slackwater_simulator.results.outcome import Containers, Hold, Jobs, Outcome, Series, StartTold
 from slackwater_simulator.results.status import CRASHED, DONE, DRIVER, FINISHED
 from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import uniform
@@ -139,6 +140,38 @@ def test_each_app_is_counted_once() -> None:
         App("a", "wide", "Refused"),
     ]
     assert counts(apps) == {"waiting": 2, "running": 2, "finished": 1, "refused": 1}
+
+
+@pytest.mark.parametrize(
+    ("told", "sentence"),
+    [
+        pytest.param(
+            StartInterval(0.5, 1.5, 4.0, Source.PACE),
+            "Its app starts in 0 s to 3.5 s, most likely in about 1 s (4 of 5 starts are within such an interval); "
+            "the newest forecasts were 3 s off (median). In this play it starts in 1 s.",
+            id="interval",
+        ),
+        pytest.param("nothing", "When its app starts is not known yet: nothing. In this play it", id="unknown"),
+    ],
+)
+def test_a_pod_that_waits_for_its_apps_start_is_told_when_as_on_a_cluster(
+    told: StartInterval | str, sentence: str
+) -> None:
+    """The interval that was told half a second ago, and beside it what only a play knows: how it really went."""
+    source = Replay(replace(staged(), starts=(StartTold(0.5, 0, told, 3.0), StartTold(3.0, 0, "too late"))))
+    pages = dashboard(source, Settings()).test_client()
+    assert sentence in pages.get("/pods/simulated/etl-driver?t=1").text
+    assert sentence.replace("Its app", "It").replace("its app", "it") in pages.get("/apps/simulated/etl?t=1").text
+    assert ("0 s to 3.5 s" in pages.get("/queue/default?t=1").text) == isinstance(told, StartInterval)
+
+
+def test_nobody_is_told_when_further_pods_of_a_started_app_go() -> None:
+    """No cluster knows it: the page says so, and how it went in the play."""
+    pages = dashboard(Replay(staged()), Settings()).test_client()
+    text = pages.get("/pods/simulated/etl-read-0?t=6").text
+    assert "Its app has started; when further pods of an app go is not forecast: they go as room comes." in text
+    assert "In this play it starts in 3 s." in text
+    assert "starts in about" not in text
 
 
 def test_what_is_taken_is_not_called_the_whole_pool() -> None:
