@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterator
+from argparse import Action, RawDescriptionHelpFormatter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_settings import SettingsConfigDict, SettingsError
+from pydantic_settings import BaseSettings, CliSettingsSource, SettingsConfigDict, SettingsError
 
 from slackwater.errors import InvalidInput, SlackwaterError
 from slackwater.validation import refusal
@@ -47,6 +50,36 @@ def program(name: str, *, nested: str | None = None) -> SettingsConfigDict:
         cli_hide_none_type=True,
         cli_avoid_json=True,
         cli_implicit_flags=True,
+    )
+
+
+class PlainHelp(RawDescriptionHelpFormatter):
+    """What `--help` shows, in words for people: no type of Python, and no default where there is none."""
+
+    KINDS = (
+        (r"dict\[[^\]]*\]", "<name=value,…>"),
+        (r"tuple\[[^\]]*\]", "<text,…>"),
+        (r"(?<!\S)Path\b", "<path>"),
+        (r"(?<!\S)AnyHttpUrl\b", "<url>"),
+        (r"(?<!\S)(?:str|Preset)\b", "<text>"),
+        (r"(?<!\S)(?:int|float)\b", "<number>"),
+    )
+    NOTHING = re.compile(r" \((?:default: (?:None|\[\]|\{\}|\(\))?|default factory: \w+)\)$")
+
+    def _format_args(self, action: Action, default_metavar: str) -> str:
+        shown = super()._format_args(action, default_metavar)
+        for kind, words in self.KINDS:
+            shown = re.sub(kind, words, shown)
+        return shown
+
+    def _expand_help(self, action: Action) -> str:
+        return self.NOTHING.sub("", super()._expand_help(action))
+
+
+def flags(model: type[BaseSettings], arguments: Sequence[str] | None) -> CliSettingsSource[Any]:
+    """The flags of a program, read; None: they are not read, only described."""
+    return CliSettingsSource(
+        model, cli_parse_args=False if arguments is None else list(arguments), formatter_class=PlainHelp
     )
 
 

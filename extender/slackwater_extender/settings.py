@@ -27,7 +27,7 @@ from slackwater.resources import MEMORY
 from slackwater.validation import parsing
 from slackwater_cluster import names
 from slackwater_cluster.prometheus.connection import Connection
-from slackwater_cluster.settings import Section, program, refusing
+from slackwater_cluster.settings import Section, flags, program, refusing
 
 PREFIX = "SLACKWATER_EXTENDER_"
 CONFIG = f"{PREFIX}CONFIG"
@@ -182,7 +182,9 @@ class Settings(BaseSettings):
     check: bool = Field(
         default=False, description="Validate, print what is in force, try Kubernetes and Prometheus, and end."
     )
-    kubeconfig: Path | None = Field(default=None, description="None: the pod's service account, else ~/.kube/config.")
+    kubeconfig: Path | None = Field(
+        default=None, description="A kubeconfig; else the pod's account, else ~/.kube/config."
+    )
     context: str | None = Field(default=None, description="Context of that kubeconfig.")
     server: ServerSettings = ServerSettings()
     tls: Tls = Tls()
@@ -228,7 +230,7 @@ def load(arguments: Sequence[str]) -> Settings:
     model = type("Settings", (Settings,), {"content": _content(_file(arguments)), "__doc__": __doc__})
     with refusing("extender"):
         # A documented argument of BaseSettings that its signature does not show.
-        return cast("Settings", model(_cli_parse_args=list(arguments)))  # pyright: ignore[reportCallIssue]
+        return cast("Settings", model(_cli_settings_source=flags(model, arguments)))  # pyright: ignore[reportCallIssue]
 
 
 def _content(file: Path | None) -> dict[str, Any]:

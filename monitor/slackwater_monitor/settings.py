@@ -10,11 +10,11 @@ from pydantic_settings import BaseSettings
 
 from slackwater_cluster import names
 from slackwater_cluster.prometheus.matchers import checked
-from slackwater_cluster.settings import program, refusing
+from slackwater_cluster.settings import flags, program, refusing
 
 
 class Settings(BaseSettings):
-    """All settings of the monitor."""
+    """Serve the dashboard. It reads the cluster and changes nothing."""
 
     model_config = program("monitor")
 
@@ -24,7 +24,9 @@ class Settings(BaseSettings):
     )
     port: int = Field(default=8580, ge=0, le=65535, description="0 takes any free port.")
     threads: int = Field(default=8, ge=2, le=128, description="Requests answered at once; a page takes some 10 ms.")
-    kubeconfig: Path | None = Field(default=None, description="None: the pod's service account, else ~/.kube/config.")
+    kubeconfig: Path | None = Field(
+        default=None, description="A kubeconfig; else the pod's account, else ~/.kube/config."
+    )
     context: str | None = Field(default=None, description="Context of that kubeconfig.")
     namespace: str = Field(default=names.SYSTEM_NAMESPACE, description="Namespace that Slackwater is installed in.")
     extender_url: str = Field(default="", description="Address of the extender; empty: through the API server.")
@@ -63,4 +65,5 @@ class Settings(BaseSettings):
 def load(arguments: Sequence[str]) -> Settings:
     """Read flags and environment; what is wrong is told with what to write."""
     with refusing("monitor"):
-        return Settings(_cli_parse_args=list(arguments))  # pyright: ignore[reportCallIssue]  # made by the library
+        # A documented argument of BaseSettings that its signature does not show.
+        return Settings(_cli_settings_source=flags(Settings, arguments))  # pyright: ignore[reportCallIssue]

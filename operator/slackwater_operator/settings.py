@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
-from pydantic_settings import BaseSettings, CliApp
+from pydantic_settings import BaseSettings
 
 from slackwater_cluster import names
-from slackwater_cluster.settings import program, refusing
+from slackwater_cluster.settings import flags, program, refusing
 
 
 class Settings(BaseSettings):
@@ -18,7 +18,9 @@ class Settings(BaseSettings):
 
     model_config = program("operator")
 
-    kubeconfig: Path | None = Field(default=None, description="None: the pod's service account, else ~/.kube/config.")
+    kubeconfig: Path | None = Field(
+        default=None, description="A kubeconfig; else the pod's account, else ~/.kube/config."
+    )
     namespace: str = Field(default=names.SYSTEM_NAMESPACE, description="Where Lease and framework ConfigMaps live.")
     watchdog_namespace: str = Field(default=names.WATCHDOG_HOME, description="Where the watchdog runs; never managed.")
     identity: str = Field(default="", description="Name under which this replica leads; its host name by default.")
@@ -118,4 +120,4 @@ class Settings(BaseSettings):
 def load(arguments: Sequence[str]) -> Settings:
     """Read flags and environment; what is wrong is told with its name and what to write."""
     with refusing("operator"):
-        return CliApp.run(Settings, cli_args=list(arguments))
+        return Settings(_cli_settings_source=flags(Settings, arguments))  # pyright: ignore[reportCallIssue]

@@ -8,11 +8,10 @@ import sys
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
-from pydantic_settings import CliSettingsSource
 
+from slackwater_cluster.settings import flags
 from support.lab.chart import ROOT
 
 PLACES = (
@@ -61,10 +60,19 @@ def test_every_setting_command_and_field_has_a_meaning() -> None:
 def test_the_help_of_a_program_fits_a_terminal_of_80_columns(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """But for the usage at its head, where argparse breaks no word."""
     monkeypatch.setenv("COLUMNS", "80")
-    shown = CliSettingsSource[Any](generator().PROGRAMS[name], cli_parse_args=False).root_parser.format_help()
+    shown = flags(generator().PROGRAMS[name], None).root_parser.format_help()
     lines = shown.partition("\n\n")[2].splitlines()
     assert len(lines) > 20
     assert [line for line in lines if len(line) > 80] == []
+
+
+@pytest.mark.parametrize("name", ["extender", "operator", "monitor"])
+def test_the_help_of_a_program_speaks_no_python(name: str) -> None:
+    """Who reads it may know nothing of None, of dict[str,str] and of factories."""
+    shown = " ".join(flags(generator().PROGRAMS[name], None).root_parser.format_help().split())
+    assert re.findall(r"None|\bstr\b|\bint\b|\bfloat\b|Path\b|dict\[|list\[|default: \)|factory", shown) == []
+    assert "<path>" in shown
+    assert re.search(r"\(default: (http://)?127\.0\.0\.1", shown)
 
 
 def test_a_bound_that_is_refused_itself_is_told_as_such() -> None:

@@ -28,7 +28,7 @@ from typing import Any
 
 import structlog
 from pydantic import Field
-from pydantic_settings import BaseSettings, CliApp
+from pydantic_settings import BaseSettings
 
 from slackwater.errors import Unavailable
 from slackwater_cluster import names
@@ -39,7 +39,7 @@ from slackwater_cluster.api.paths import api_path
 from slackwater_cluster.api.session import Answer, Session
 from slackwater_cluster.pods.unbound import UnboundPod
 from slackwater_cluster.pods.ungate import IN_FLIGHT, Ungater
-from slackwater_cluster.settings import last_word, program, refusing
+from slackwater_cluster.settings import flags, last_word, program, refusing
 
 log = structlog.get_logger(__name__)
 
@@ -55,7 +55,9 @@ class WatchdogSettings(BaseSettings):
 
     model_config = program("watchdog")
 
-    kubeconfig: Path | None = Field(default=None, description="None: the pod's service account, else ~/.kube/config.")
+    kubeconfig: Path | None = Field(
+        default=None, description="A kubeconfig; else the pod's account, else ~/.kube/config."
+    )
     namespace: str = Field(default=names.SYSTEM_NAMESPACE, description="Where the operator's Lease lives.")
     patience: float = Field(
         default=120.0,
@@ -221,7 +223,7 @@ def main() -> None:
     """The program."""
     with last_word():
         with refusing("watchdog"):
-            settings = CliApp.run(WatchdogSettings, cli_args=sys.argv[1:])
+            settings = WatchdogSettings(_cli_settings_source=flags(WatchdogSettings, sys.argv[1:]))  # pyright: ignore[reportCallIssue]
         asyncio.run(serve(settings))
 
 

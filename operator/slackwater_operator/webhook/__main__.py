@@ -14,11 +14,11 @@ from pathlib import Path
 
 import structlog
 from pydantic import Field
-from pydantic_settings import BaseSettings, CliApp
+from pydantic_settings import BaseSettings
 
 from slackwater_cluster.api.endpoint import endpoint
 from slackwater_cluster.api.session import Session
-from slackwater_cluster.settings import last_word, program, refusing
+from slackwater_cluster.settings import flags, last_word, program, refusing
 from slackwater_operator.webhook.policyview import PolicyView
 from slackwater_operator.webhook.reviews import ReviewServer
 
@@ -30,7 +30,9 @@ class WebhookSettings(BaseSettings):
 
     model_config = program("webhook")
 
-    kubeconfig: Path | None = Field(default=None, description="None: the pod's service account, else ~/.kube/config.")
+    kubeconfig: Path | None = Field(
+        default=None, description="A kubeconfig; else the pod's account, else ~/.kube/config."
+    )
     host: str = Field(default="127.0.0.1", description="Address to listen on; loopback unless you say so.")
     port: int = Field(default=8443, ge=1, le=65535, description="An API server speaks HTTPS with a webhook, always.")
     certificate: Path = Field(description="PEM file of the server's certificate chain.")
@@ -66,7 +68,7 @@ def main() -> None:
 
     with last_word():
         with refusing("webhook"):
-            settings = CliApp.run(WebhookSettings, cli_args=sys.argv[1:])
+            settings = WebhookSettings(_cli_settings_source=flags(WebhookSettings, sys.argv[1:]))  # pyright: ignore[reportCallIssue]
         configure(settings.log_level)
         asyncio.run(until_told(settings))
 
