@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import nan
 from statistics import median
 
-from slackwater.pools.startforecast import RECENT, Forecasts, Misses, Source, StartInterval, interval, learn, pace
+from slackwater.pools.startforecast import EARLY, FEWEST, RECENT, Forecasts, Misses, Source, StartInterval, interval, learn, pace
 
 Kind = tuple[str, str]  # queue, and size of the app or "" for all of them
 NOT_SEEN = "it has not been seen to wait"
@@ -105,10 +105,12 @@ class ForecastLog:
         self._waiting = {app: each for app, each in self._waiting.items() if app in alive}
 
     def told(self, app: str, now: float) -> StartInterval | str:
-        """When a waiting app starts, from now; or why that is not known."""
+        """When a waiting app starts, from now; or why that is not known, as of one that was not known when it came."""
         known = self._waiting.get(app)
         if known is None:
             return NOT_SEEN
+        if known.forecasts and not isinstance(known.told, StartInterval):
+            return EARLY.format(needed=FEWEST)
         return self._interval(known.queue, known.size, known.forecasts, max(0.0, now - known.since))
 
     @property

@@ -142,6 +142,20 @@ def test_the_log_counts_a_start_once_and_forgets_who_is_gone() -> None:
     assert not log.judged
 
 
+def test_who_came_before_enough_was_known_is_told_no_interval() -> None:
+    """Thirty apps of a burst: what the first of them missed says nothing of the last; who comes after is told."""
+    log = ForecastLog()
+    log.start("first", "q", 0.0)
+    for number in range(30):
+        log.wait(f"app-{number}", "q", "small", number + 1, None, 1.0)
+    for number in range(20):
+        log.start(f"app-{number}", "q", 200.0 + number)
+    said = "it came before 10 apps like it had waited and started, and those that came with it say little about it"
+    assert log.told("app-29", 220.0) == said
+    log.wait("late", "q", "small", 11, None, 220.0)
+    assert known(log.told("late", 221.0)).high > 0
+
+
 def test_a_size_with_few_starts_borrows_from_its_queue() -> None:
     """Large apps start seldom; what small ones of the queue waited is better than nothing."""
     log = ForecastLog()

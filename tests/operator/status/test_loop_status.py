@@ -111,7 +111,7 @@ def test_wait_estimates_are_told_with_their_past_error() -> None:
     reasons = [
         (body["status"].get("start") or {}).get("unknown", "") for body in written(world, "/trackedapps/next/status")
     ]
-    assert any("apps like it have waited and started" in each for each in reasons)
+    assert any("apps like it had waited and started" in each for each in reasons)
 
 
 def test_starts_are_timed_by_rounds_however_late_words_are_written() -> None:
