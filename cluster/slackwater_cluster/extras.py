@@ -14,6 +14,8 @@ EXTRAS = {
     "sim": ("duckdb", "matplotlib", "pyarrow"),
     "cluster": ("aiohttp", "prometheus_client"),
     "operator": ("kopf",),
+    "dask": ("dask", "distributed"),
+    "ray": ("ray",),
 }
 
 

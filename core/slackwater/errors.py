@@ -9,6 +9,7 @@ SlackwaterError
 """
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 
@@ -42,13 +43,18 @@ class BadNumber(InvalidInput):
         self.value = value
 
 
+FEW = 5  # with fewer names the right one is found at a glance
+LONG = 100  # characters: nobody meant to write so long a name
+
+
 class UnknownName(InvalidInput):
-    """A name that nothing declares, with the names that would have been right."""
+    """A name that nothing declares, with the names that would have been right, and the one that was probably meant."""
 
     def __init__(self, field: str, name: str, known: Iterable[str]) -> None:
-        choices = ", ".join(sorted(known))
-        remedy = f"use one of: {choices}" if choices else "leave it out, as there is none"
-        super().__init__(field, f"{name!r} is not known", remedy)
+        choices = sorted(known)
+        remedy = f"use one of: {', '.join(choices)}" if choices else "leave it out, as there is none"
+        meant = get_close_matches(name, choices, n=1) if len(choices) >= FEW and len(name) <= LONG else []
+        super().__init__(field, f"{name!r} is not known{f' (did you mean {meant[0]}?)' if meant else ''}", remedy)
         self.name = name
 
 

@@ -63,15 +63,20 @@ class Forecast:
     sentence: str
 
 
+def sized(bodies: Iterable[Mapping[str, Any]]) -> list[Sized]:
+    """The objects of a manifest whose size is written there; at least one."""
+    found = [Sized(body, size, (size.request,)) for body in bodies if (size := _size(body)) is not None]
+    if not found:
+        kinds = sorted({row.size.kind for row in builtin().frameworks if row.size} | {"Pod"})
+        raise InvalidInput("FILE", "it holds no app whose size is written there", f"give one of {', '.join(kinds)}")
+    return found
+
+
 def forecast(
     api: ApiClient, extender: ExtenderClient, bodies: Iterable[Mapping[str, Any]], namespace: str, system: str
 ) -> list[Forecast]:
     """When each app of a manifest would start if it were submitted now."""
-    sized = [Sized(body, size, (size.request,)) for body in bodies if (size := _size(body)) is not None]
-    found = apps(sized, namespace)
-    if not found:
-        kinds = sorted({row.size.kind for row in builtin().frameworks if row.size} | {"Pod"})
-        raise InvalidInput("FILE", "it holds no app whose size is written there", f"give one of {', '.join(kinds)}")
+    found = apps(sized(bodies), namespace)
     nodes = _nodes(extender)
     with decoding.readable("what queues, pools or policies say"):
         governance = _governance(api, {str(at(body, "metadata.namespace") or namespace) for body, *_ in found}, system)

@@ -41,7 +41,7 @@ def spread(
 
 def _dask(function: Callable[[Cell], Result], cells: Sequence[Cell], jobs: int) -> Iterator[Result]:
     """Without an address this starts workers here; DASK_SCHEDULER_ADDRESS names a cluster."""
-    distributed = _module("dask.distributed", "dask[distributed]")
+    distributed = _module("dask.distributed")
     address = import_module("dask").config.get("scheduler-address", None)
     local = {} if address else {"n_workers": jobs if jobs > 0 else None, "threads_per_worker": 1}
     with _client(distributed, address, local) as client:
@@ -62,7 +62,7 @@ def _client(distributed: Any, address: str | None, local: dict[str, Any]) -> Any
 
 def _ray(function: Callable[[Cell], Result], cells: Sequence[Cell], jobs: int) -> Iterator[Result]:
     """Without an address this starts Ray here; RAY_ADDRESS names a cluster."""
-    ray = _module("ray", "ray")
+    ray = _module("ray")
     mine = not ray.is_initialized()
     if mine:
         try:
@@ -86,10 +86,11 @@ def _ray(function: Callable[[Cell], Result], cells: Sequence[Cell], jobs: int) -
             ray.shutdown()
 
 
-def _module(name: str, package: str) -> Any:
+def _module(name: str) -> Any:
     """Dask and Ray are extras: whoever names one has it."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
         top = name.partition(".")[0]
-        raise Unavailable(f"the backend {top} is not installed; run: pip install '{package}'") from error
+        # Of this kind, so that the command says what to type here.
+        raise ModuleNotFoundError(f"{top} is not installed; install slackwater[{top}]", name=top) from error

@@ -149,6 +149,16 @@ def test_a_file_that_is_missing_is_told_before_a_part_that_is(line: tuple[str, .
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("backend", ["dask", "ray"])
+def test_a_backend_that_is_missing_is_installed_like_any_other_part(backend: str, tmp_path: Path) -> None:
+    """Into the environment of the program, with the versions of the tree."""
+    asked = tmp_path / "sweep.yaml"
+    asked.write_text("workload: gen:hour?apps=2\npolicy: [kube]\n", encoding="utf-8")
+    missing = without(backend, "sweep", str(asked), "--backend", backend)
+    assert missing.returncode == 2
+    assert missing.stderr.endswith(f"{backend} is not installed; {command(backend)}\n")
+
+
 @pytest.mark.parametrize(("extra", "module"), [(extra, modules[0]) for extra, modules in EXTRAS.items()])
 def test_every_extra_has_a_remedy(extra: str, module: str) -> None:
     """Submodules count as their package."""

@@ -24,9 +24,10 @@ def command(
     reach: Reach,
 ) -> None:
     """Say when the apps of FILE would start if they were submitted now; nothing is submitted."""
-    bodies = _read(file)  # what is wrong with it is told first
-    from slackwater_monitor.when import forecast
+    bodies = _read(file)
+    from slackwater_monitor.when import forecast, sized
 
+    sized(bodies)  # what is wrong with the file is told before anything is asked
     found = forecast(*reach.clients(), bodies, reach.namespace(namespace), reach.system)
     show(found, _columns(), output, "there is no app in it")
 

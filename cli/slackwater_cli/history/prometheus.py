@@ -140,8 +140,9 @@ class Server:
         from slackwater_monitor.assessment.run import Order
         from slackwater_monitor.history.labels import given
 
-        server, windows, users = self.connection(past.prometheus, more), past.windows(), tuple(self.user_label or ())
-        labels = given(self.label or [])
+        # What is wrong with an option is told before anything is looked for.
+        windows, users, labels = past.windows(), tuple(self.user_label or ()), given(self.label or [])
+        server = self.connection(past.prometheus, more)
         return Order(server, windows, self.cache, labels, users, namespaces=namespaces, stated=past.step is not None)
 
 

@@ -12,7 +12,18 @@ from dataclasses import dataclass, field
 from math import nan
 from statistics import median
 
-from slackwater.pools.startforecast import EARLY, FEWEST, RECENT, Forecasts, Misses, Source, StartInterval, interval, learn, pace
+from slackwater.pools.startforecast import (
+    EARLY,
+    FEWEST,
+    RECENT,
+    Forecasts,
+    Misses,
+    Source,
+    StartInterval,
+    interval,
+    learn,
+    pace,
+)
 
 Kind = tuple[str, str]  # queue, and size of the app or "" for all of them
 NOT_SEEN = "it has not been seen to wait"
