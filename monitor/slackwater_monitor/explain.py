@@ -30,7 +30,7 @@ def lines(found: Explanation, shown: int | None = SHOWN) -> list[tuple[str, str]
     made += [("node", found.node)] if found.node else [("nominated", found.nominated or "–")]
     made += [("gates", ", ".join(found.gates))] if found.gates else []
     if found.app is not None:
-        made += _app_lines(found.app)
+        made += _app_lines(found.app, found.waits)
     if found.queue is not None:
         made.append(("queue", _queue_line(found.queue)))
     if found.pool is not None and found.pool.delta is not None:
@@ -41,7 +41,7 @@ def lines(found: Explanation, shown: int | None = SHOWN) -> list[tuple[str, str]
     return made + [("missing", each) for each in found.problems]
 
 
-def _app_lines(app: App) -> list[tuple[str, str]]:
+def _app_lines(app: App, waits: bool) -> list[tuple[str, str]]:
     states = ", ".join(f"{count} {state}" for state, count in app.pods.items() if count)
     made = [("app", f"{app.name} ({app.phase}{f', {app.category}' if app.category else ''}): {states or 'no pods'}")]
     if app.position:
@@ -51,6 +51,8 @@ def _app_lines(app: App) -> list[tuple[str, str]]:
     if app.start is not None:
         error = f"; the newest forecasts were {seconds(app.wait_error)} off (median)" if app.wait_error else ""
         made.append(("starts", f"{app.start.sentence}{error if app.start.known else ''}"))
+    elif waits and app.unforecast:
+        made.append(("starts", f"its app {app.unforecast}"))
     if app.reason:
         made.append(("reason", f"{app.reason}: {app.message}"))
     if app.efficiency is not None:

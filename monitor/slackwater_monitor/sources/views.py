@@ -13,6 +13,7 @@ from slackwater_simulator.charts.amounts import percent, seconds
 
 Amounts = Mapping[str, float]
 QUIET = "nothing has come to its queue or started there for longer than was expected"
+NO_MORE = "has started; when further pods of an app go is not forecast: they go as room comes"
 LATE = "it has waited for longer than was expected; the operator has not said more since"
 
 
@@ -102,6 +103,11 @@ class App:
     def waits(self) -> bool:
         """Whether pods of it are held or on their way."""
         return any(self.pods.get(state, 0) for state in ("held", "released", "parked"))
+
+    @property
+    def unforecast(self) -> str:
+        """Why nothing is told of when its pods start that wait: it has started, and only that is forecast."""
+        return NO_MORE if self.waits and self.start is None and self.phase in ("Started", "Running") else ""
 
     @property
     def refused(self) -> bool:

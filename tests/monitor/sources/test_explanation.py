@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from slackwater.ledger.types import RoomLine
-from slackwater_monitor.sources.explanation import arithmetic
+from slackwater_monitor.explain import lines
+from slackwater_monitor.sources.explanation import Explanation, arithmetic
+from slackwater_monitor.sources.views import App
 
 GIB = 2.0**30
 TERMS = dict.fromkeys(("capacity", "allocatable", "allowed", "real"), 60 * GIB) | dict.fromkeys(
@@ -42,6 +44,15 @@ def test_an_extender_that_does_not_say_everything_is_shown_in_its_own_words() ->
     """While it is upgraded, one of before answers; its sentence has the numbers that it knows."""
     older = {name: value for name, value in line(room=36.0).items() if name != "uncovered"}
     assert arithmetic("memory", older | {"arithmetic": "room 3.9e+10 = …"}) == "room 3.9e+10 = …"
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_pod_that_waits_of_a_started_app_is_told_that_no_start_is_forecast(waits: bool) -> None:
+    """In place of nothing; of a pod that runs there is nothing to tell."""
+    app = App("team-a", "etl", phase="Running", pods={"held": 3, "bound": 1})
+    told = dict(lines(Explanation("team-a/etl-3", "…", waits=waits, phase="Pending", app=app)))
+    said = "its app has started; when further pods of an app go is not forecast: they go as room comes"
+    assert told.get("starts", "") == (said if waits else "")
 
 
 def line(**gibs: float) -> dict[str, Any]:
