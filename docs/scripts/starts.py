@@ -1,0 +1,144 @@
+"""Plays the runs behind the first tables of docs/policies/starts.md and writes them anew.
+
+    python docs/scripts/starts.py FOLDER_OF_THE_TRACES
+
+Some minutes of CPU. Each table stands between two comments with its name; the sentences around it are written by hand,
+and so is the table of real control planes (make bench-starts).
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from slackwater_simulator.results.startforecasts import judged
+from slackwater_simulator.simulation import run
+from slackwater_simulator.workload.cluster import parse
+from slackwater_simulator.workload.loading import default_cluster, load
+
+PAGE = Path(__file__).parents[2] / "docs" / "policies" / "starts.md"
+HEAD = ["runs", "starts with an interval", "inside (80 % aimed at)", "median error", "median wait", "not known yet"]
+
+
+class Plays(NamedTuple):
+    """One row of the table: the same workload with several seeds."""
+
+    name: str
+    workload: str
+    cluster: str  # empty: the one it was made for
+    world: str
+    seeds: Sequence[int]
+
+
+class Found(NamedTuple):
+    """How good the forecasts of one run were, as the page tells it."""
+
+    known: int
+    inside: int
+    error: str
+    wait: str
+    unknown: int
+
+
+PLAYS = (
+    Plays("`gen:hour?apps=150`, Kubernetes world", "gen:hour?apps=150", "", "kubernetes", range(10, 18)),
+    Plays(
+        "FB-2009, first 620 jobs, YARN world",
+        "FB-2009_samples_24_times_1hr_0.tsv.gz?usage=borg&limit=620",
+        "16x8c16Gi",
+        "yarn",
+        range(2, 6),
+    ),
+)
+
+
+def play(plays: Plays, seed: int, traces: Path) -> Found:
+    """One run, judged."""
+    generated = plays.workload.startswith("gen:")
+    workload = load(plays.workload if generated else traces / plays.workload, seed=seed)
+    machines = parse(plays.cluster or default_cluster(plays.workload))
+    good = judged(run(workload, machines, "slackwater", seed=seed, world=plays.world, forecasts=True))
+    return Found(good.known, round(good.inside * good.known), f"{good.error:.1f}", f"{good.wait:.1f}", good.unknown)
+
+
+def runs(plays: Plays, found: Iterable[tuple[int, Found]]) -> str:
+    """A row for each run."""
+    head = [plays.name.partition(",")[0], "starts with an interval", "inside", "median error", "median wait"]
+    rows = [
+        [f"seed {seed}", str(one.known), str(one.inside), f"{one.error} s", f"{one.wait} s", str(one.unknown)]
+        for seed, one in found
+    ]
+    return table([*head, "not known yet"], rows)
+
+
+def summary(found: Sequence[tuple[Plays, Sequence[Found]]]) -> str:
+    """A row for each workload."""
+    return table(["workload", *HEAD], [_row(plays, each) for plays, each in found])
+
+
+def _row(plays: Plays, found: Sequence[Found]) -> list[str]:
+    known, inside = sum(one.known for one in found), sum(one.inside for one in found)
+    shares = [one.inside / one.known for one in found]
+    seeds = f"seeds {plays.seeds[0]} to {plays.seeds[-1]}"
+    return [
+        f"{plays.name}, {seeds}",
+        str(len(found)),
+        str(known),
+        f"{inside / known:.0%} ({min(shares):.0%} to {max(shares):.0%} by run)".replace("%", " %"),
+        span(one.error for one in found),
+        span(one.wait for one in found),
+        str(sum(one.unknown for one in found)),
+    ]
+
+
+def span(numbers: Iterable[str]) -> str:
+    """From the least to the most, in whole seconds."""
+    ordered = sorted(map(float, numbers))
+    return f"{ordered[0]:.0f} to {ordered[-1]:.0f} s"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Markdown."""
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def tables(of: Callable[[Plays, int], Found]) -> dict[str, str]:
+    """Every table that is played here."""
+    found = [(plays, [of(plays, seed) for seed in plays.seeds]) for plays in PLAYS]
+    made = {"starts": summary(found)}
+    for plays, each in found:
+        made[f"runs-{plays.world}"] = runs(plays, zip(plays.seeds, each, strict=True))
+    return made
+
+
+def renewed(page: str, made: dict[str, str]) -> str:
+    """The page with its tables replaced."""
+    for name, text in made.items():
+        pattern = rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)"
+        page, count = re.subn(pattern, lambda found, text=text: found[1] + text + found[2], page, flags=re.DOTALL)  # type: ignore[misc]
+        if count != 1:
+            raise SystemExit(f"{PAGE.name} has no place for the table {name}")
+    return page
+
+
+def main() -> None:
+    """Play, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("traces", type=Path)
+    traces = parser.parse_args().traces
+
+    def of(plays: Plays, seed: int) -> Found:
+        sys.stderr.write(f"{plays.name}, seed {seed}\n")
+        return play(plays, seed, traces)
+
+    made = tables(of)
+    PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8"), made), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
