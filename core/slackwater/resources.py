@@ -193,3 +193,12 @@ def total(parts: Iterable[Resources]) -> Resources:
         for kind, value in part.items():
             sums[kind] = sums.get(kind, 0.0) + value
     return Resources(sums)
+
+
+def times(parts: Iterable[tuple[Resources, float]]) -> Resources:
+    """The sum of many amounts, each so many times."""
+    sums: dict[str, float] = {}
+    for part, factor in parts:
+        for kind, value in part.items():
+            sums[kind] = sums.get(kind, 0.0) + value * factor
+    return Resources(sums)

@@ -62,6 +62,37 @@ def _driver(number: int, sizes: int) -> App:
     return App(name, "team", float(number), (driver,), task_request=task, has_driver=True)
 
 
+def gangs(count: int, sizes: int) -> Snapshot:
+    """So many gangs, each of so many sizes that no other has; half of the nodes are full, and none goes."""
+    nodes = 3 * sizes // 2
+    total = np.full((nodes, 2), 16.0)
+    room = np.where(np.arange(nodes)[:, None] < nodes // 2, total, 0.0)
+    names = tuple(f"n{number}" for number in range(nodes))
+    table = NodeTable(
+        ("cpu", "memory"),
+        names,
+        {name: at for at, name in enumerate(names)},
+        total,
+        room,
+        room,
+        np.ones(nodes, np.bool_),
+    )
+    amounts = [Resources(cpu=each, memory=each) for each in (16.0 * nodes, 16.0 * (nodes // 2))]
+    queue = Queue("default", amounts[0], free=amounts[1], total=amounts[0], shares=NodeShares(table.kinds, total))
+    return Snapshot(0.0, (queue,), tuple(_gang(number, sizes) for number in range(count)), nodes=table, window=1_000)
+
+
+def _gang(number: int, sizes: int) -> App:
+    name = f"gang{number:04}"
+    groups = tuple(
+        PodGroup(
+            f"{name}/{size}", Role.TASK, Resources(cpu=8.5 + (size + number / 1e3) / 1e3), held=(f"{name}/{size}",)
+        )
+        for size in range(sizes)
+    )
+    return App(name, "team", float(number), groups, gang=True)
+
+
 def seconds(snapshot: Snapshot, repeats: int = 7) -> float:
     """Median CPU time of one round: what others do on the machine does not count."""
     times = []
@@ -99,6 +130,15 @@ def test_drivers_of_different_sizes_cost_little_more_than_equal_ones() -> None:
     ratio = median(seconds(different, 3) / seconds(equal, 3) for _ in range(3))
     print(f"\ngatekeeping, 60 different drivers: {ratio:.1f} times the time of equal ones (bound {BOUNDS['sizes']})")  # noqa: T201
     assert ratio <= BOUNDS["sizes"]
+
+
+@pytest.mark.bench
+def test_four_times_the_gangs_of_sizes_of_their_own_cost_about_four_times_the_time() -> None:
+    """Whether one fits is tried without a look at the sizes of all others."""
+    some, more = gangs(40, 51), gangs(160, 51)
+    ratio = median(seconds(more, 1) / seconds(some, 1) for _ in range(3))
+    print(f"\ngatekeeping, four times the gangs: {ratio:.1f} times the time (bound {BOUNDS['gangs']})")  # noqa: T201
+    assert ratio <= BOUNDS["gangs"]
 
 
 @pytest.mark.bench

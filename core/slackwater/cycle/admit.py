@@ -29,7 +29,7 @@ from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.podline.readiness import stands_aside
 from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
 from slackwater.pools.pools import Adjustment, Category
-from slackwater.resources import Resources, total
+from slackwater.resources import Resources, times
 from slackwater.validation import TOLERANCE
 
 
@@ -306,7 +306,7 @@ class AdmissionRound:
         """What of the app may go first: its driver, all of a gang without one, else a pod of any of its groups."""
         facts = self.facts(app)
         if app.gang and facts.driver is None:
-            return [total(group.request * len(group.held) for group in facts.first)]
+            return [times((group.request, len(group.held)) for group in facts.first)]
         return [group.request for group in facts.first]
 
     # ---- room that nobody before them can use ----------------------------------------------------------------------

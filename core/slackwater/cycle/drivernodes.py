@@ -27,7 +27,7 @@ from slackwater.cycle.feasibility import reachable
 from slackwater.cycle.podline.earlystart import at_once
 from slackwater.cycle.podline.readiness import helped_by_room
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
-from slackwater.resources import NOTHING, Resources, places, places_on, total
+from slackwater.resources import NOTHING, Resources, places, places_on, times
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -232,7 +232,7 @@ class DriverNodes:
         Nor for a gang of which more is held, to go at once, than drivers leave: none that is kept out would help it.
         """
         needs, left = self.kinds(app), self._left_to(app.queue) if app.gang else None
-        if left is not None and not total(group.request * len(group.held) for group in at_once(app)).fits(left):
+        if left is not None and not times((group.request, len(group.held)) for group in at_once(app)).fits(left):
             return []
         stuck = any(not need.later and not self._served(need) for need in needs)
         return [need for need in needs if not (stuck and need.later)]

@@ -14,7 +14,7 @@ from slackwater.cycle.podline.releasewindow import ReleaseWindow
 from slackwater.cycle.queuepass import Lane
 from slackwater.cycle.releasequeue import ReleaseQueue
 from slackwater.cycle.snapshot import App, PodGroup, Snapshot
-from slackwater.resources import Resources, total
+from slackwater.resources import Resources, times
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -221,6 +221,6 @@ def _kept_by_owner(app: App, verdict: Verdict, lane: Lane) -> Verdict | None:
     if verdict.reason is not WaitReason.POOL:
         return None
     first = lane.admission.facts(app).first
-    asked = total(group.request * len(group.held) for group in first) if app.gang else first[0].request
+    asked = times((group.request, len(group.held)) for group in first) if app.gang else first[0].request
     closed = _closed(app, lane, asked)
     return closed and verdict._replace(numbers=closed.numbers)

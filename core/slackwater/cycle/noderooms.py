@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby, islice
-from operator import ge, sub
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from slackwater.cycle.feasibility import reachable
 from slackwater.cycle.podline.earlystart import at_once
 from slackwater.cycle.podline.packing import PodSize, packed
 from slackwater.cycle.podline.searchturns import SearchTurns
+from slackwater.cycle.podline.seating import Run, Seating, outnumber, share, slacks
 from slackwater.cycle.snapshot import PodGroup, Queue, Snapshot
 from slackwater.nodetable import NodeTable
 from slackwater.resources import NOTHING, Resources, holding, needed, places
@@ -77,6 +77,7 @@ class NodeRooms:
         self._searches = SearchTurns(searches, snapshot.now, self._gangs)
         self._places: dict[int, int] = {}  # by shape, see places
         self._slacks: dict[int, Floats] = {}  # by shape, see _slack; renewed row by row as pods take their room
+        self._both: dict[int, tuple[Floats, Floats]] = {}  # by shape: what a pod takes, declared and native, and needs
 
     def shapes(self, queue: Queue, groups: Iterable[PodGroup]) -> list[int]:
         """The numbers of these groups' shapes; new ones are looked for on all nodes at once."""
@@ -136,20 +137,14 @@ class NodeRooms:
         """Their names."""
         return [self.names[row] for row in np.flatnonzero(self.rows(shape)).tolist()]
 
-    def take(self, shape: int, barred: Mask | None = None, *, spread: bool = False) -> int:
-        """Give one pod of the shape its room; the row, or −1 where no node has any. `spread`: where most is left."""
-        row = self._choice(shape, barred, spread=spread)
-        if row >= 0:
-            self._charge(shape, row)
-        return row
-
-    def _choice(self, shape: int, barred: Mask | None, *, spread: bool) -> int:
+    def take(self, shape: int, barred: Mask | None = None) -> int:
+        """Give one pod of the shape its room; the row, or −1 where no node has any."""
         slack = self._slack(shape)
-        if spread:
-            slack = np.where(self._fits[shape], -slack, np.inf)
         row = int(np.argmin(slack if barred is None else np.where(barred, np.inf, slack))) if slack.size else -1
-        taken = row < 0 or not self._fits[shape, row] or (barred is not None and barred[row])
-        return -1 if taken else row
+        if row < 0 or not self._fits[shape, row] or (barred is not None and barred[row]):
+            return -1
+        self._charge(shape, row)
+        return row
 
     def take_on(self, shape: int, node: str) -> None:
         """The same on a node that was found before; "": on any."""
@@ -164,30 +159,16 @@ class NodeRooms:
         self._renew(row)
 
     def take_all(self, wanted: Sequence[tuple[int, int]]) -> list[list[int]] | None:
-        """Give so many pods of each shape their room, or none of them any; the rows of each shape's pods.
-
-        Equal pods fit in any order, or in none. Where they differ, several ways to pack them are tried.
-        """
-        mixed = len({shape for shape, _ in wanted}) > 1
-        if (asked := tuple(sorted(wanted))) in self._vain:
+        """Give so many pods of each shape their room, or none of them any; the rows of each shape's pods."""
+        if (found := self._places_of_all(wanted)) is None:
             return None
-        for spread in (False, True) if mixed else (False,):
-            before = self._state()
-            rows = self._pack(wanted, spread=spread)
-            if all(len(found) == count for found, (_, count) in zip(rows, wanted, strict=True)):
-                return rows
-            self._restore(before)
-        found, certain = self._searched(wanted) if mixed else (None, True)
-        if found is None:
-            self._vain[asked] = certain
-        return found
+        rows, seating = found
+        self._settle(seating)
+        return rows
 
     def holds_all(self, wanted: Sequence[tuple[int, int]]) -> bool:
         """Whether so many pods of each shape would all find room."""
-        before = self._state()
-        found = self.take_all(wanted) is not None
-        self._restore(before)
-        return found
+        return self._places_of_all(wanted) is not None
 
     def rules_out(self, wanted: Sequence[tuple[int, int]]) -> bool:
         """Whether it is certain that so many pods of each shape would not all find room; no says nothing."""
@@ -195,71 +176,98 @@ class NodeRooms:
 
     def seats(self, wanted: Sequence[tuple[int, int]]) -> list[int]:
         """How many of so many pods of each shape would find room together."""
-        before = self._state()
-        found = self.take_most(wanted)
-        self._restore(before)
-        return found
+        return [len(rows) for rows in self._tried(wanted)[0]]
 
     def take_most(self, wanted: Sequence[tuple[int, int]]) -> list[int]:
         """Give as many of these pods their room as find any; returns how many of each shape."""
-        return [len(rows) for rows in self._pack(wanted)]
+        rows, seating = self._tried(wanted)
+        self._settle(seating)
+        return [len(found) for found in rows]
 
-    def _pack(self, wanted: Sequence[tuple[int, int]], *, spread: bool = False) -> list[list[int]]:
-        """Give pods their room one after the other, as far as there is any; the rows of each shape's pods."""
-        found: list[list[int]] = [[] for _ in wanted]
-        for shape, run in groupby(self._hardest(wanted), key=lambda at: wanted[at][0]):
-            alike = list(run)
-            rows = iter(self._rows_of(shape, sum(wanted[at][1] for at in alike), spread=spread))
-            for at in alike:
-                found[at] = list(islice(rows, wanted[at][1]))
+    def _places_of_all(self, wanted: Sequence[tuple[int, int]]) -> tuple[list[list[int]], Seating] | None:
+        """Rows for so many pods of each shape, if all of them find room.
+
+        Equal pods fit in any order, or in none. Where they differ, several ways to pack them are tried.
+        """
+        mixed = len({shape for shape, _ in wanted}) > 1
+        if (asked := tuple(sorted(wanted))) in self._vain:
+            return None
+        if mixed and self._too_many(wanted):
+            self._vain[asked] = False
+            return None
+        for spread in (False, True) if mixed else (False,):
+            rows, seating = self._tried(wanted, spread=spread, whole=True)
+            if all(len(found) == count for found, (_, count) in zip(rows, wanted, strict=True)):
+                return rows, seating
+        found, certain = self._searched(wanted) if mixed else (None, True)
+        if found is None:
+            self._vain[asked] = certain
         return found
 
-    def _rows_of(self, shape: int, count: int, *, spread: bool) -> list[int]:
-        """Give so many pods of one shape their room, as far as there is any.
+    def _tried(
+        self, wanted: Sequence[tuple[int, int]], *, spread: bool = False, whole: bool = False
+    ) -> tuple[list[list[int]], Seating]:
+        """Rows for pods that get their room one after the other; `whole`: it may end where one finds none."""
+        runs = [(shape, list(run)) for shape, run in groupby(self._hardest(wanted), key=lambda at: wanted[at][0])]
+        seating = Seating(self._left(), self._scale)
+        seats = seating.seat(
+            [Run(self._pod(shape), sum(wanted[at][1] for at in alike)) for shape, alike in runs],
+            spread=spread,
+            whole=whole,
+        )
+        found: list[list[int]] = [[] for _ in wanted]
+        for (_, alike), rows in zip(runs, map(iter, seats), strict=False):
+            for at in alike:
+                found[at] = list(islice(rows, wanted[at][1]))
+        return found, seating
 
-        The node that is left with least is left with less still by the next one: it takes as many as it holds.
-        """
-        rows: list[int] = []
-        while len(rows) < count and (row := self._choice(shape, None, spread=spread)) >= 0:
-            rows += [row] * self._fill(shape, row, 1 if spread else count - len(rows))
-        return rows
+    def _left(self) -> Floats:
+        """Room and what is left of native requests, side by side."""
+        return np.concatenate([self.room, self.native], axis=1)
 
-    def _fill(self, shape: int, row: int, most: int) -> int:
-        """Give pods of the shape their room on one node, which holds one at least; returns how many got it."""
-        left = [*self.room[row].tolist(), *self.native[row].tolist()]
-        asked = [*self._amounts[shape], *self._natives[shape].tolist()]
-        least = [*self._needed[shape].tolist(), *self._needed_native[shape].tolist()]
-        left, count = list(map(sub, left, asked)), 1
-        while count < most and all(map(ge, left, least)):
-            left = list(map(sub, left, asked))
-            count += 1
-        self.room[row], self.native[row] = left[: len(self.kinds)], left[len(self.kinds) :]
-        self._renew(row)
-        return count
+    def _pod(self, shape: int) -> PodSize:
+        """The same of a pod of the shape, and the rows that have room for one."""
+        if shape not in self._both:
+            asked = np.concatenate([self._asked[shape], self._natives[shape]])
+            self._both[shape] = asked, np.concatenate([self._needed[shape], self._needed_native[shape]])
+        return PodSize(*self._both[shape], self._fits[shape])
 
-    def _searched(self, wanted: Sequence[tuple[int, int]]) -> tuple[list[list[int]] | None, bool]:
+    def _settle(self, seating: Seating) -> None:
+        """Pods take the room that was found for them."""
+        for row in seating.changed:
+            left = seating.left(row)
+            self.room[row], self.native[row] = left[: len(self.kinds)], left[len(self.kinds) :]
+            self._renew(row)
+
+    # pods that ask for s or more > Σ over nodes of ⌊room ÷ s⌋, of one kind
+    def _too_many(self, wanted: Sequence[tuple[int, int]]) -> bool:
+        """Whether a gang that is too large to be searched has too many pods of some size for all nodes it reaches."""
+        shapes, counts = (np.array(each) for each in zip(*wanted, strict=True))
+        rows = self._fits[shapes].any(axis=0)
+        if counts.sum() * rows.sum() <= SEARCHED:
+            return False
+        room = self.room[rows]
+        asked = np.array([self._amounts[shape] for shape in shapes.tolist()])
+        return any(outnumber(asked[:, kind], counts, room[:, kind]) for kind in range(len(self.kinds)))
+
+    def _searched(self, wanted: Sequence[tuple[int, int]]) -> tuple[tuple[list[list[int]], Seating] | None, bool]:
         """The same for a few pods and nodes, looked for in other ways still; and whether it is certain."""
         pods = [at for at in self._hardest(wanted) for _ in range(wanted[at][1])]
         rows = np.flatnonzero(self._fits[[shape for shape, _ in wanted]].any(axis=0))
         if len(pods) * len(rows) > SEARCHED or not self._searches.take(tuple(sorted(wanted))):
             return None, False
-        sizes = [
-            PodSize(
-                np.concatenate([self._asked[shape], self._natives[shape]]),
-                np.concatenate([self._needed[shape], self._needed_native[shape]]),
-                self._fits[shape, rows],
-            )
-            for shape, _ in wanted
-        ]
-        left, share = np.concatenate([self.room, self.native], axis=1)[rows], 1 / self._scale[rows]
-        places, certain = packed(left, share, [sizes[at] for at in pods], STEPS)
+        sizes = [self._pod(shape) for shape, _ in wanted]
+        near = [size._replace(reach=size.reach[rows]) for size in sizes]
+        left, share = self._left()[rows], 1 / self._scale[rows]
+        places, certain = packed(left, share, [near[at] for at in pods], STEPS)
         if places is None:
             return None, certain
         found: list[list[int]] = [[] for _ in wanted]
-        for at, place in zip(pods, places, strict=True):
-            found[at].append(int(rows[place]))
-            self._charge(wanted[at][0], int(rows[place]))
-        return found, True
+        seating = Seating(self._left(), self._scale)
+        for at, place in zip(pods, rows[places].tolist(), strict=True):
+            found[at].append(place)
+            seating.put(sizes[at], place)
+        return (found, seating), True
 
     def _gangs(self) -> Iterator[tuple[tuple[int, int], ...]]:
         """The gangs of several sizes, as shapes and how many pods of each are held."""
@@ -277,15 +285,6 @@ class NodeRooms:
     def _size(self, shape: int) -> float:
         """What a pod of the shape takes of the nodes' mean, by the kind of which it takes most."""
         return max([asked / mean for asked, mean in zip(self._amounts[shape], self._mean, strict=True)], default=0.0)
-
-    def _state(self) -> tuple[Floats, Floats, Mask, NDArray[np.intp]]:
-        return self.room.copy(), self.native.copy(), self._fits.copy(), self._counts.copy()
-
-    def _restore(self, state: tuple[Floats, Floats, Mask, NDArray[np.intp]]) -> None:
-        self.room, self.native, self._fits, self._counts = state
-        self._slacks.clear()
-        if len(self._asked) > len(self._fits):  # shapes that were numbered meanwhile, see `_gangs`
-            self._search()
 
     # ---- kept for an app that is being assembled --------------------------------------------------------------------
 
@@ -313,14 +312,11 @@ class NodeRooms:
         found: Mask = fits.all(axis=1) & (True if reach is None else reach)
         return found
 
-    # Σ over kinds of (room − asked) ÷ total; infinite where it does not fit
     def _slack(self, shape: int) -> Floats:
-        """What a pod of the shape would leave of each node, as a share of it."""
+        """What a pod of the shape would leave of each node, as a share of it; infinite where it does not fit."""
         slack = self._slacks.get(shape)
         if slack is None:
-            left, slack = (self.room - self._asked[shape]) / self._scale, np.zeros(len(self.names))
-            for kind in range(left.shape[1]):  # a kind at a time, as in the search
-                slack += left[:, kind]
+            slack = slacks(self.room, self._asked[shape], self._scale)
             slack[~self._fits[shape]] = np.inf
             self._slacks[shape] = slack
         return slack
@@ -333,7 +329,7 @@ class NodeRooms:
         self._counts -= lost
         room, scale, fits = self.room[row].tolist(), self._scale[row].tolist(), self._fits[:, row].tolist()
         for shape, slack in self._slacks.items():
-            slack[row] = _share(room, self._amounts[shape], scale) if fits[shape] else np.inf
+            slack[row] = share(room, self._amounts[shape], scale) if fits[shape] else np.inf
 
     @cached_property
     def _mean(self) -> list[float]:
@@ -377,11 +373,6 @@ class NodeRooms:
         asked = self._asked[shape]
         share = np.divide(self.room[rows], asked, out=np.full((len(rows), len(asked)), np.inf), where=asked > 0)
         return int(rows[np.argmax(share.min(axis=1))])
-
-
-def _share(room: Sequence[float], asked: Sequence[float], scale: Sequence[float]) -> float:
-    """`_slack` of one node, as plain numbers."""
-    return sum([(have - ask) / whole for have, ask, whole in zip(room, asked, scale, strict=True)])
 
 
 def _together(snapshot: Snapshot) -> NodeTable:

@@ -36,7 +36,7 @@ from slackwater.cycle.snapshot import App, Order, Queue
 from slackwater.ordering.iterations import alignment
 from slackwater.ordering.preference import FEW, combined, points_of_few, winner
 from slackwater.pools.pools import Category
-from slackwater.resources import NOTHING, Resources, total
+from slackwater.resources import NOTHING, Resources, times
 from slackwater.validation import TOLERANCE
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class ReleaseQueue:
         candidate = self.rows[row]
         if not candidate.app.gang:
             return candidate.group.request
-        return total(self.rows[each].group.request * self._left[each] for each in self._members[candidate.app.id])
+        return times((self.rows[each].group.request, self._left[each]) for each in self._members[candidate.app.id])
 
     def _whole(self, row: int) -> float:
         """The same in slots."""

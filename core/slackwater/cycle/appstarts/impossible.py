@@ -12,7 +12,7 @@ from slackwater.cycle.appverdicts import Verdict, WaitReason, describe, enlarged
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.podline.earlystart import at_once, precedes
 from slackwater.cycle.snapshot import App, PodGroup, Queue
-from slackwater.resources import Resources, total
+from slackwater.resources import Resources, times
 
 NAMED = 4  # sizes of a gang's pods that a sentence names
 
@@ -89,7 +89,7 @@ class PossibleApps:
     def beyond_all(self, app: App, position: int) -> Verdict | None:
         """The verdict on an app of which nothing is within what the queue may ever have: no pod, or not its gang."""
         if app.gang:
-            pieces = [total(group.request * group.together for group in app.groups)]
+            pieces = [times((group.request, group.together) for group in app.groups)]
         else:
             pieces = [group.request for group in app.groups if group.held]
         lacking = [self._beyond(asked) for asked in pieces]
