@@ -189,9 +189,10 @@ class AdmissionRound:
 
     def _no_node(self, app: App, position: int) -> Verdict | None:
         """What fits nowhere now claims nothing: others may go before it. Where nodes are added, it shows the need."""
-        if self.grows or app.gang:
+        facts = self.facts(app)
+        if self.grows or (app.gang and facts.driver is None):
             return None
-        first = self.facts(app).first
+        first = facts.first
         if not first or any(self.seated(app, group) for group in first):
             return None
         return self.no_node_verdict(app, first[0], position)
@@ -336,13 +337,19 @@ class AdmissionRound:
             return False
         if facts.driver is None:
             return True
-        other = self.assembly.app
-        if other is not None and other.id != app.id and other.priority >= app.priority:
+        if self._in_the_way(app, facts.driver):
             return False
         if self.admits(app):
             return True
         task = reserve()
         return task is not None and self.budget.leaves_a_task(app, task)
+
+    def _in_the_way(self, app: App, driver: PodGroup) -> bool:
+        """Whether a driver could take a node on which an app that is being assembled, no less urgent, could start."""
+        other = self.assembly.app
+        if other is None or other.id == app.id or other.priority < app.priority:
+            return False
+        return self.assembly.could_use(other, self.queue, self.rooms.rows(self.shapes[app.id, driver.key]))
 
     def leaves(self, app: App, *, bounded: bool) -> bool:
         """Whether its pool leaves anything to some held pod of an app: its owner's bounds and, `bounded`, its border.

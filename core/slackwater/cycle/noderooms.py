@@ -113,6 +113,7 @@ class NodeRooms:
         for kind in range(len(self.kinds)):  # a kind at a time: several times as fast as along the short axis
             fits &= self.room[:, kind][None, :] >= declared[first:, kind][:, None]
             fits &= self.native[:, kind][None, :] >= native[first:, kind][:, None]
+        fits &= self._table.open  # also for a pod that asks for nothing, which any node has room for
         for at, reach in enumerate(self._reach[first:]):
             if reach is not None:
                 fits[at] &= reach

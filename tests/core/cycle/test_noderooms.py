@@ -101,6 +101,14 @@ def test_pods_that_are_taken_at_once_get_what_they_would_get_one_by_one(room: li
         assert [at_once.nodes(each) for each in shapes] == [one_by_one.nodes(each) for each in shapes]
 
 
+def test_a_pod_that_asks_for_nothing_has_no_room_on_a_node_that_is_cordoned() -> None:
+    """It was sent there first, as if nothing were left of any other node, and a gang with it."""
+    pods = (group("gang", size=0, held=1, stage="a"), group("gang", size=2, held=1, stage="b"))
+    table = node_table([[8.0], [8.0]], kinds=("cpu",), closed=[0])
+    seen = replace(snapshot(App("gang", "team", 0.0, pods, gang=True), on=queue(8)), nodes=table)
+    assert {release.node for release in decide(seen).releases} == {"node-1"}
+
+
 def test_nodes_known_by_their_sums_take_a_gang_whose_native_request_names_a_further_kind() -> None:
     """Of that kind there is as much as one likes, and the round ends."""
     lone = group("gang", size=1, held=3)

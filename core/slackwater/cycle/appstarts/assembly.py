@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    Mask = NDArray[np.bool_]
 
 
 class Assembly:
@@ -39,6 +40,7 @@ class Assembly:
     ) -> None:
         self._rooms, self._driver_nodes, self._empty, self._shapes = rooms, driver_nodes, empty, shapes
         self._queue, self._now, self._patience = queue, now, patience
+        self._usable: dict[str, Mask] = {}  # by app: the nodes on which it could start
         self.app: App | None = None
         self.keeps = False  # whether it fits nowhere yet, so that room is kept from others
 
@@ -53,6 +55,14 @@ class Assembly:
         return (
             self.deadline(app) is not None and (app.started or not app.behind) and bool(lacking_room(app, self._queue))
         )
+
+    def could_use(self, app: App, queue: Queue, rows: Mask) -> bool:
+        """Whether something of an app that lacks nothing but room could start on one of these nodes."""
+        if app.id not in self._usable:
+            shapes = self._rooms.shapes(queue, lacking_room(app, queue))
+            masks = [self._rooms.possible(shape) for shape in set(shapes)]
+            self._usable[app.id] = np.logical_or.reduce([np.zeros(len(self._rooms.names), np.bool_), *masks])
+        return bool((self._usable[app.id] & rows).any())
 
     def keep(self, app: App) -> bool:
         """Keep room for an app that may claim some; False where nothing that is kept could help it."""

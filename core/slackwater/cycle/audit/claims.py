@@ -107,31 +107,40 @@ def holds(snapshot: Snapshot, decided: Round) -> list[Hold]:
 
 def _after(snapshot: Snapshot, decided: Round, rooms: NodeRooms) -> Snapshot:
     """The snapshot as it is once the round is carried out; `rooms` give up what was released."""
-    occupy(rooms, snapshot, decided)
+    nodes = occupy(rooms, snapshot, decided)
     released = by_group(decided.releases)
     grown = {release.uid for release in decided.releases if release.growth}
     asked: dict[str, Resources] = {}
     for release in decided.releases:
         if not release.growth:
             asked[release.queue] = asked.get(release.queue, NOTHING) + release.group.request
-    apps = tuple(_released(app, released, grown) for app in snapshot.apps)
+    apps = tuple(_released(app, released, grown, nodes) for app in snapshot.apps)
     left = tuple(replace(q, free=q.free - asked[q.name]) if q.name in asked else q for q in snapshot.queues)
     return replace(snapshot, apps=apps, queues=left)
 
 
-def _released(app: App, released: Counter[tuple[str, str]], grown: Collection[str]) -> App:
+def _released(app: App, released: Counter[tuple[str, str]], grown: Collection[str], nodes: Mapping[str, str]) -> App:
     counts = [released[app.id, group.key] for group in app.groups]
     if not any(counts):
         return app
     groups = tuple(
-        _without_first(group, count, grown) if count else group for group, count in zip(app.groups, counts, strict=True)
+        _without_first(group, count, grown, nodes) if count else group
+        for group, count in zip(app.groups, counts, strict=True)
     )
     return replace(app, groups=groups, started=True)
 
 
-def _without_first(group: PodGroup, count: int, grown: Collection[str]) -> PodGroup:
-    towards = tuple(uid for uid in group.held[:count] if uid in grown)
-    return replace(group, held=group.held[count:], released=group.released + count, growing=(*group.growing, *towards))
+def _without_first(group: PodGroup, count: int, grown: Collection[str], nodes: Mapping[str, str]) -> PodGroup:
+    first = group.held[:count]
+    towards = tuple(uid for uid in first if uid in grown)
+    seats = tuple(nodes[uid] for uid in first if group.driver and uid in nodes)
+    return replace(
+        group,
+        held=group.held[count:],
+        released=group.released + count,
+        growing=(*group.growing, *towards),
+        seats=(*group.seats, *seats),
+    )
 
 
 class _Holds:
@@ -246,14 +255,10 @@ class _Holds:
             if each.id != app.id and each.priority >= app.priority and each.held_pods
         ]
         queues = {queue.name: queue for queue in self.snapshot.queues}
-        overdue = (each for each in waiting if self.admission.assembly.deadline(each) is not None)
-        lacking = (each for each in overdue if self._could_use(self.rooms.rows(shape), each, queues[each.queue]))
+        assembly, rows = self.admission.assembly, self.rooms.rows(shape)
+        overdue = (each for each in waiting if assembly.deadline(each) is not None)
+        lacking = (each for each in overdue if assembly.could_use(self.before[each.id], queues[each.queue], rows))
         return next((each for each in lacking if not each.gang or self.empty.could_hold(each)), None)
-
-    def _could_use(self, rows: Mask, app: App, queue: Queue) -> bool:
-        """Whether something of an app that lacks nothing but room could start on one of these nodes."""
-        groups = lacking_room(self.before[app.id], queue)
-        return any((self.rooms.possible(shape) & rows).any() for shape in self.rooms.shapes(queue, groups))
 
     def _shares_nodes(self, other: Queue) -> bool:
         """Whether another queue's apps may use nodes of this one; where nodes are not known, none do."""

@@ -57,15 +57,27 @@ def left(snapshot: Snapshot, decided: Round) -> NodeTable | None:
     return replace(table, room=rooms.room, native=rooms.native)
 
 
-def occupy(rooms: NodeRooms, snapshot: Snapshot, decided: Round) -> None:
-    """Give what the round released its room; growth pods wait for nodes that do not exist yet."""
+def occupy(rooms: NodeRooms, snapshot: Snapshot, decided: Round) -> dict[str, str]:
+    """Give what the round released its room; growth pods wait for nodes that do not exist yet.
+
+    Returns the nodes of single pods, by uid.
+    """
     queues = {queue.name: queue for queue in snapshot.queues}
     rows = {name: row for row, name in enumerate(rooms.names)}
+    found: dict[str, str] = {}
     for release in sorted(decided.releases, key=lambda each: not each.node):  # first those whose nodes are known
-        if not release.growth:
-            shape = rooms.shapes(queues[release.queue], [release.group])[0]
-            if not release.avoid or rooms.take(shape, _barred(release.avoid, rows)) < 0:
-                rooms.take_on(shape, release.node)
+        if release.growth:
+            continue
+        shape, row = rooms.shapes(queues[release.queue], [release.group])[0], -1
+        if release.avoid:
+            row = rooms.take(shape, _barred(release.avoid, rows))
+        elif not release.node:
+            row = rooms.take(shape)
+        if row >= 0:
+            found[release.uid] = rooms.names[row]
+        else:
+            rooms.take_on(shape, release.node)
+    return found
 
 
 def _barred(names: Iterable[str], rows: Mapping[str, int]) -> Mask:

@@ -9,7 +9,7 @@ from slackwater.admission.capacity import NodeShares
 from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.audit.claims import Claim, holds
 from slackwater.cycle.cycle import decide
-from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
+from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
 from slackwater.nodetable import NodeTable
 from slackwater.resources import Resources
 from slackwater.roles import Role
@@ -105,9 +105,60 @@ def test_a_gang_that_was_let_in_and_fits_nowhere_keeps_no_reserve_from_a_driver(
     assert [each.claim for each in holds(at, round_)] == [Claim.NO_ROOM]
 
 
-def driver(name: str, *, running: int = 0, held: tuple[str, ...] = ()) -> App:
+def test_a_driver_of_a_gang_that_fits_nowhere_holds_no_budget() -> None:
+    """It was let in, found no node, and kept all later drivers of its queue out of the budget in every round."""
+    whole = driver("gang", held=("whole",), size=7.5)
+    only = replace(whole.groups[0], constraints="one")
+    gang = replace(whole, groups=(only,), gang=True, task_request=sized(4.0))
+    later = replace(driver("later", held=("small",), size=8.75), submitted=NOW - 5)
+    wide = PodGroup("tasks", Role.TASK, sized(8.0), held=("task",), constraints="one")
+    wants = App("wants", "team", NOW - 9, (wide,), "a", started=True)
+    at = nodes_of((3.0, 8.0), (9.0, 9.0), apps=(gang, later, wants))
+    at = replace(at, reach={"one": np.array([True, False])})
+    round_ = decide(at)
+    assert [each.uid for each in round_.releases] == ["small"]
+    assert [(each.app, each.claim) for each in holds(at, round_)] == [("gang", Claim.NO_ROOM), ("wants", Claim.NO_ROOM)]
+
+
+def test_an_app_that_is_assembled_keeps_drivers_from_its_own_nodes_only() -> None:
+    """A driver waited beside an idle node for as long as room was kept on another one, where it could not even run."""
+    wide = PodGroup("tasks", Role.TASK, sized(8.0), held=("task",), constraints="one")
+    head = App("head", "team", NOW - 400, (wide,), "a")
+    busy = App("busy", "team", NOW - 9, (PodGroup("tasks", Role.TASK, sized(1.0), running=1),), "a", started=True)
+    late = replace(driver("late", held=("first",), size=4.0), demand=8.0, task_request=sized(4.0))
+    at = nodes_of((7.0, 8.0), (8.0, 8.0), apps=(head, busy, late))
+    pool = Pool("a", Resources(memory=1.0), tot=10.0, nominal=10.0, delta=0.5, low=0.3)
+    at = replace(at, queues=(replace(at.queues[0], pool="a"),), pools=(pool,), reach={"one": np.array([True, False])})
+    round_ = decide(at)
+    assert [each.uid for each in round_.releases] == ["first"]
+    assert [(each.app, each.claim) for each in holds(at, round_)] == [("head", Claim.NO_ROOM)]
+
+
+def test_the_audit_knows_where_drivers_of_the_round_went() -> None:
+    """One takes the node that the task of the other needs: that one is held for its own task, not for nobody."""
+    first = replace(driver("first", held=("first",), size=8.0), queue="A")
+    again = replace(driver("again", held=("again",), size=0.5), started=True, task_request=sized(8.0))
+    at = nodes_of((8.0, 8.0), (8.0, 8.0), apps=(first, again))
+    at = replace(at, queues=(*at.queues, replace(at.queues[0], name="A")))
+    round_ = decide(at)
+    assert [each.uid for each in round_.releases] == ["first"]
+    assert [(each.claim, each.claimant) for each in holds(at, round_)] == [(Claim.RESERVE, "again")]
+
+
+def nodes_of(*nodes: tuple[float, float], apps: tuple[App, ...]) -> Snapshot:
+    """Nodes of plenty of cores and so much memory each, of which so much is left, and one queue on all of them."""
+    left, total = (np.array([[99.0, each[at]] for each in nodes]) for at in (0, 1))
+    names, kinds = tuple(f"n{number}" for number in range(len(nodes))), ("cpu", "memory")
+    index = {name: row for row, name in enumerate(names)}
+    table = NodeTable(kinds, names, index, total, left, left, np.ones(len(nodes), np.bool_))
+    whole, free = (Resources.from_vector(kinds, each.sum(axis=0)) for each in (total, left))
+    queue = Queue("a", whole, free=free, total=whole, shares=NodeShares(kinds, total))
+    return Snapshot(NOW, (queue,), apps, nodes=table)
+
+
+def driver(name: str, *, running: int = 0, held: tuple[str, ...] = (), size: float = 1.0) -> App:
     """An app whose driver and whose announced tasks are of one size."""
-    group = PodGroup("driver", Role.DRIVER, sized(1.0), held=held, running=running)
+    group = PodGroup("driver", Role.DRIVER, sized(size), held=held, running=running)
     return App(name, "team", NOW - 9, (group,), "a", started=bool(running), has_driver=True, task_request=sized(1.0))
 
 
