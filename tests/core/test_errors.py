@@ -16,8 +16,8 @@ from slackwater.errors import BadNumber, CyclicGraph, InvalidInput, SlackwaterEr
         (BadNumber("alpha", 2.0, "give a number from 0 to 1"), "alpha: 2.0 is not usable; give a number from 0 to 1"),
         (UnknownName("mode", "fast", ["printed", "capped"]), "mode: 'fast' is not known; use one of: capped, printed"),
         (
-            UnknownName("option", "alhpa", ["alpha", "delta", "known", "order", "pools"]),
-            "option: 'alhpa' is not known (did you mean alpha?); use one of: alpha, delta, known, order, pools",
+            UnknownName("option", "pool", ["alpha", "delta", "known", "order", "pools"]),
+            "option: 'pool' is not known (did you mean pools?); use one of: alpha, delta, known, order, pools",
         ),
         (UnknownName("node", "n", []), "node: 'n' is not known; leave it out, as there is none"),
         (
