@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from support.search.generate import MIXED, OPEN_GATES, OWNED, WILD, plan
+from support.search.generate import MIXED, OPEN_GATES, OWNED, REWRITTEN, WILD, plan
 from support.search.plan import AppPlan, NodePlan, QueuePlan, StagePlan, Trouble, WorldPlan
 from support.search.play import Ours, Stock, play
 
@@ -52,6 +52,38 @@ def test_whatever_is_stopped_goes_on_and_what_never_comes_is_given_up() -> None:
         world = plan(seed)
         assert all(each.seconds > 0 for each in world.troubles if each.what in STOPS)
         assert all(app.withheld_for or app.cancelled for app in world.apps if app.withheld)
+
+
+def test_queues_are_written_anew_in_the_last_family_only() -> None:
+    """Under their names and on their nodes, for a while; seeds below make the worlds that they made."""
+    for seed in range(REWRITTEN, REWRITTEN + 50):
+        world = plan(seed)
+        queues = {each.name: each for each in world.queues}
+        written = [each for each in world.troubles if each.terms is not None]
+        assert written
+        assert all(each.seconds > 0 and each.terms != queues[each.scope] for each in written)
+        assert all(
+            replace(each.terms, **_kept(queues[each.scope])) == queues[each.scope] for each in written if each.terms
+        )
+    others = [plan(seed) for first in (0, WILD, MIXED, OWNED) for seed in range(first, first + 50)]
+    assert not any(each.terms for world in others for each in world.troubles)
+
+
+def _kept(queue: QueuePlan) -> dict[str, object]:
+    """What an owner writes anew, as it was."""
+    return {name: getattr(queue, name) for name in ("pooled", "minimum", "maximum", "theta", "fair", "weights")}
+
+
+def test_a_pool_that_is_taken_away_and_given_back_is_followed(loop: asyncio.AbstractEventLoop) -> None:
+    """Tasks of a large app wait at an owner's bound, and go as soon as it is lifted."""
+    bounded = QueuePlan("default", pooled=True, minimum=0.5, maximum=1.0)
+    large = replace(TASKS, stages=(StagePlan(9, 2.0, 4.0, 5.0),), announces=True)
+    lifted = Trouble(8.0, "rewrite", seconds=5.0, scope="default", terms=replace(bounded, pooled=False))
+    side = Ours(replace(WORLD, apps=(large,), queues=(bounded,), troubles=(lifted,)), loop)
+    side.play()
+    begun = sorted(pod.started for pod in side.cluster.pods.values())
+    assert side.checks.failures == []
+    assert [sum(a <= each < b for each in begun) for a, b in ((1000, 1005), (1008, 1010))] == [2, 2]
 
 
 @pytest.mark.parametrize("app", [TASKS, LED])

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from support.search.campaign import ROOT, search
-from support.search.generate import MIXED, OWNED, WILD, plan
+from support.search.generate import MIXED, OWNED, REWRITTEN, WILD, plan
 from support.search.plan import WorldPlan
 from support.search.play import play
 from support.search.shrink import shrunk
@@ -29,7 +29,8 @@ def main() -> int:
     parser.add_argument(
         "--first",
         type=int,
-        help=f"the first seed: 0, {WILD} for wild worlds, {MIXED} for gangs of two sizes, {OWNED} for owners who speak",
+        help=f"the first seed: 0, {WILD} for wild worlds, {MIXED} for gangs of two sizes, {OWNED} for owners who speak,"
+        f" {REWRITTEN} for queues that are written anew",
     )
     parser.add_argument("--wild", action="store_true", help="devices, visitors, nodes that change, users who delete")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)

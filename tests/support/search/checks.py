@@ -67,7 +67,8 @@ class Checks:
     def _given_twice(self) -> None:
         nominated: dict[str, list[PodRecord]] = {}
         for pod in self.cluster.waiting.values():
-            if (node := self.cluster.destination(pod)) in self.cluster.nodes and not pod.gates:
+            ours = not pod.gates and pod.namespace not in self.cluster.unmanaged  # nobody moves what was let go
+            if (node := self.cluster.destination(pod)) in self.cluster.nodes and ours:
                 nominated.setdefault(node, []).append(pod)
         for name, pods in nominated.items():
             if self.cluster.now - self.cluster.visited_at.get(name, -VISITED) < VISITED:
@@ -156,12 +157,13 @@ class Checks:
 
     def _bounded(self, operator: OperatorProgram, pod: PodRecord) -> bool:
         """Whether a bound of delta that the pool's owner wrote may keep the room for the other side, kind by kind."""
-        queue, category = self.queues[pod.namespace], operator.cache.views.histories.category
+        planned, category = self.queues[pod.namespace], operator.cache.views.histories.category
+        queue = self.cluster.terms[planned.name]
         if not queue.pooled or not (queue.minimum or queue.maximum):
             return False
         small = category(self._life(pod).id) is Category.SMALL
         share = (queue.maximum or 1.0) if small else 1.0 - queue.minimum
-        mine = [each for each in self._charged() if self.queues.get(each.namespace) == queue]
+        mine = [each for each in self._charged() if self.queues.get(each.namespace) == planned]
         side = total(p.declared for p in mine if (category(self._life(p).id) is Category.SMALL) == small)
         free = total(self._declared_room(name).at_least(NOTHING) for name in self._nodes(pod))
         whole = free + total(each.declared for each in mine)

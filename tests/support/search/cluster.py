@@ -94,6 +94,7 @@ class Cluster(World):
         self.changed_at: dict[str, float] = {}  # when a node was last changed …
         self.visited_at: dict[str, float] = {}  # … and when a pod that is not ours was last bound there
         self.stopped: dict[str, str] = {}  # queues that are paused ("true") or closed to new apps ("drain")
+        self.terms = {queue.name: queue for queue in plan.queues}  # as their owners wrote them last
         self.stopped_at = -math.inf  # when an owner last paused something or let it go on
         self.unmanaged: set[str] = set()  # namespaces that are not managed for now
         self.passed: dict[tuple[str, str], list[PodRecord]] = {}  # pods that came to a node, by app

@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 from support.search.mixed import mixed
-from support.search.owned import owned
+from support.search.owned import owned, rewritten
 from support.search.plan import AppPlan, NodePlan, QueuePlan, StagePlan, Trouble, WorldPlan
 from support.search.wild import widened
 
@@ -16,11 +16,14 @@ OPEN_GATES = 1_000_000  # from this seed on tasks may come without a gate where 
 WILD = 2_000_000  # … and from this one on worlds are wild: a second family, so that the seeds before keep their worlds
 MIXED = 3_000_000  # from here on they have gangs of two sizes
 OWNED = 20_000_000  # and from here on their owners pause, bound, weigh and withhold: plain, wild or mixed ones
+REWRITTEN = 40_000_000  # and from here on they write their queues and pools anew while apps wait and run
 MOST_TASKS = 60  # of all apps together: what is slow to play is not more telling
 
 
 def plan(seed: int) -> WorldPlan:
     """The world of a seed."""
+    if seed >= REWRITTEN:
+        return rewritten(owned((_same, _same, widened, mixed)[seed % 4](_plain(seed))))
     if seed >= OWNED:
         return owned((_same, _same, widened, mixed)[seed % 4](_plain(seed)))
     if seed >= MIXED:

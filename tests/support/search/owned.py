@@ -15,6 +15,19 @@ from support.search.plan import AppPlan, QueuePlan, StagePlan, Trouble, WorldPla
 Feature = Callable[[random.Random, WorldPlan], WorldPlan]
 
 
+def rewritten(world: WorldPlan) -> WorldPlan:
+    """The world with owners who also write their queues anew, once or several times, while apps wait and run."""
+    rng = random.Random(f"rewritten {world.seed}")
+    made = []
+    for _ in range(rng.choice((1, 2, 4))):
+        queue = rng.choice(world.queues)
+        terms = _bounded(rng, queue) if rng.random() < 0.5 else replace(queue, pooled=not queue.pooled)
+        terms = replace(terms, fair=rng.random() < 0.5, weights=())
+        at = rng.choice((0, 1, 3, rng.randint(1, 20), rng.randint(1, 60)))
+        made.append(Trouble(float(at), "rewrite", seconds=_while(rng), scope=queue.name, terms=terms))
+    return replace(world, troubles=tuple(sorted((*world.troubles, *made), key=lambda each: each.at)))
+
+
 def owned(world: WorldPlan) -> WorldPlan:
     """The world with some of these features, at least one."""
     rng = random.Random(f"owned {world.seed}")

@@ -136,6 +136,7 @@ class Trouble:
     pause                all pods of the app, and those that it makes, say `slackwater.io/pause`
     halt, close          the queue is paused, or lets only apps go on that have started
     leave                the namespace is not managed
+    rewrite              the queue has other terms: whether a pool guards it, bounds of delta, theta, its order
     """
 
     at: float
@@ -144,6 +145,7 @@ class Trouble:
     seconds: float = 0.0
     app: str = ""  # namespace/name
     scope: str = ""  # a queue or a namespace
+    terms: QueuePlan | None = None  # of the queue, as they are written for a while
 
 
 @dataclass(frozen=True, slots=True)

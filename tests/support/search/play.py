@@ -24,7 +24,7 @@ STEP = 1.0  # seconds between rounds while things move …
 IDLE = 5.0  # … and while nothing does
 QUIET = 400.0  # seconds without any move after which nothing is expected to come: above every patience and timeout …
 GROWN = 700.0  # … and so much more where machines may come: pods wait ten minutes for one, and a stall is one later
-OWNERS = ("halt", "close", "leave")  # what owners of queues and namespaces do
+OWNERS = ("halt", "close", "leave", "rewrite")  # what owners of queues and namespaces do
 LASTING = ("silence", "writes", "cordon", "drain", "unlabel", "unplug", "pause", *OWNERS)  # what ends by itself
 LONGEST = 3000.0  # seconds a world may last: some ten times as long as the longest sensible one …
 
@@ -146,6 +146,8 @@ class _Side:
             self._pause(trouble.app, on=True)
         elif trouble.what in ("halt", "close"):
             self.cluster.stopped[trouble.scope] = "true" if trouble.what == "halt" else "drain"
+        elif trouble.terms is not None:
+            self.cluster.terms[trouble.scope] = trouble.terms
         if trouble.what in LASTING:
             self._ends.append((self.cluster.now + trouble.seconds, trouble))
 
@@ -162,6 +164,9 @@ class _Side:
             self._pause(trouble.app, on=False)
         elif trouble.what in ("halt", "close"):
             self.cluster.stopped.pop(trouble.scope, None)
+        elif trouble.terms is not None:
+            stated = {queue.name: queue for queue in self.cluster.plan.queues}
+            self.cluster.terms[trouble.scope] = stated[trouble.scope]
 
     def _pause(self, app: str, *, on: bool) -> None:
         for life in self.lives:

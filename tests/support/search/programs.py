@@ -65,17 +65,22 @@ def queues(cluster: Cluster) -> list[CustomRecord]:
             },
             annotations={names.PAUSE: cluster.stopped[queue.name]} if queue.name in cluster.stopped else {},
         )
-        for queue in cluster.plan.queues
+        for queue in cluster.terms.values()
     ]
 
 
-def pools(plan: WorldPlan) -> list[CustomRecord]:
+def pools(cluster: Cluster) -> list[CustomRecord]:
     """The pools of those queues that have one."""
     return [
         CustomRecord(name=queue.name, spec={"queue": queue.name, "delta": _delta(queue), **_theta(queue)})
-        for queue in plan.queues
+        for queue in cluster.terms.values()
         if queue.pooled
     ]
+
+
+def unguarded(cluster: Cluster) -> list[CustomRecord]:
+    """The pools that queues have no more."""
+    return [CustomRecord(name=queue.name) for queue in cluster.terms.values() if not queue.pooled]
 
 
 def _delta(queue: QueuePlan) -> dict[str, float]:
@@ -145,7 +150,7 @@ class ExtenderProgram(Watcher):
         cache.governance.set_namespaces(namespaces(cluster))
         cache.governance.set("SlackPolicy", [policy(plan)])
         cache.set_terms()
-        for kind, records in (("AdmissionQueue", queues(cluster)), ("ReservationPool", pools(plan))):
+        for kind, records in (("AdmissionQueue", queues(cluster)), ("ReservationPool", pools(cluster))):
             cache.guard.set(kind, records)
         cache.set_nodes(list(cluster.nodes.values()))
         cache.set_pods(list(cluster.pods.values()))
@@ -174,11 +179,14 @@ class ExtenderProgram(Watcher):
 
     def govern(self) -> None:
         """A queue or a namespace is changed."""
-        stated, opted = queues(self.cluster), namespaces(self.cluster)
+        stated, guarded, gone = queues(self.cluster), pools(self.cluster), unguarded(self.cluster)
+        opted = namespaces(self.cluster)
         cache = self.parts.cache
 
         def learn() -> None:
             cache.guard.set("AdmissionQueue", stated)
+            cache.guard.set("ReservationPool", guarded)
+            cache.guard.drop("ReservationPool", gone)
             cache.reconsider(cache.governance.set_namespaces(opted))
 
         self.inbox.send(learn)
@@ -280,7 +288,7 @@ class OperatorProgram(Watcher):
         self.cache = OperatorCache(governing, window=OPERATOR.window)
         governing.set("SlackPolicy", [policy(plan)])
         governing.set("AdmissionQueue", queues(cluster))
-        governing.set("ReservationPool", pools(plan))
+        governing.set("ReservationPool", pools(cluster))
         self.cache.set_namespaces(namespaces(cluster), cluster.now)
         self.cache.govern()
         self.cache.set_nodes(list(cluster.nodes.values()))
@@ -342,12 +350,15 @@ class OperatorProgram(Watcher):
 
     def govern(self) -> None:
         """A queue or a namespace is changed."""
-        stated, opted = queues(self.cluster), namespaces(self.cluster)
+        stated, guarded, gone = queues(self.cluster), pools(self.cluster), unguarded(self.cluster)
+        opted = namespaces(self.cluster)
         cache = self.cache
 
         def learn() -> None:
-            if cache.governing.set("AdmissionQueue", stated):
-                cache.govern()
+            cache.governing.set("AdmissionQueue", stated)
+            cache.governing.set("ReservationPool", guarded)
+            cache.governing.drop("ReservationPool", gone)
+            cache.govern()
             cache.set_namespaces(opted, self.cluster.now)
 
         self.inbox.send(learn)
