@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -69,7 +70,7 @@ def test_queues_are_written_anew_in_the_last_family_only() -> None:
     assert not any(each.terms for world in others for each in world.troubles)
 
 
-def _kept(queue: QueuePlan) -> dict[str, object]:
+def _kept(queue: QueuePlan) -> dict[str, Any]:
     """What an owner writes anew, as it was."""
     return {name: getattr(queue, name) for name in ("pooled", "minimum", "maximum", "theta", "fair", "weights")}
 

@@ -44,8 +44,8 @@ def test_a_run_with_reasons_keeps_what_was_told_of_starts_while_apps_waited() ->
     """As the operator's status would: now and then, counted from when it was told, first why nothing is known."""
     stage = Stage("map", (4.0, GIBI), np.full(1, 20.0))
     jobs = tuple(Job(f"j{number}", 18.0 * number, (stage,)) for number in range(40))
-    options = {"forecasts": True, "reasons": True}
-    played = run(Workload("line", jobs), parse("1x4c16Gi"), "slackwater", world="kubernetes", **options)
+    line = Workload("line", jobs)
+    played = run(line, parse("1x4c16Gi"), "slackwater", world="kubernetes", forecasts=True, reasons=True)
     assert "it came before 10 apps like it had waited and started" in str(played.starts[0].told)
     assert [each.time for each in played.starts] == sorted(each.time for each in played.starts)
     assert all(each.time <= played.jobs.driver[each.job] for each in played.starts)

@@ -22,18 +22,18 @@ class Replay(Gang):
         super().__init__()
         if not isinstance(starts, Mapping) or not all(map(_is_moment, starts.values())):
             raise InvalidInput("starts", f"{starts!r} is no schedule", "write {job: second, job: second}")
-        self.starts = {str(job): float(at) for job, at in starts.items()}
+        self._schedule = {str(job): float(at) for job, at in starts.items()}
 
     def submitted(self, app: App, /) -> None:
         """Look again at its moment."""
         name = app.job.id
-        if name not in self.starts:
+        if name not in self._schedule:
             raise InvalidInput("starts", f"job {name} has no start", "give a second for every job of the workload")
-        if self.starts[name] < self.world.engine.now:
+        if self._schedule[name] < self.world.engine.now:
             raise InvalidInput(
-                f"starts.{name}", f"{self.starts[name]:g} s is before its submission", "start it at or after that"
+                f"starts.{name}", f"{self._schedule[name]:g} s is before its submission", "start it at or after that"
             )
-        self.world.engine.at(self.starts[name], TICK, self._due)
+        self.world.engine.at(self._schedule[name], TICK, self._due)
 
     def _due(self, _: None) -> None:
         self.world.wake()
@@ -43,7 +43,7 @@ class Replay(Gang):
         now = self.world.engine.now
         for request in self.line:
             name = request.app.job.id
-            if self.starts[name] <= now and not self.place(request):
+            if self._schedule[name] <= now and not self.place(request):
                 raise InvalidInput(f"starts.{name}", f"it does not fit at {now:g} s", "write a schedule that fits")
 
 

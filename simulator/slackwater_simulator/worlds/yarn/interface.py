@@ -63,6 +63,14 @@ class Told(PolicyLimits, Protocol):
         """What it believes to be left and taken of each node, where it says so."""
         ...
 
+    def holds(self) -> tuple[Hold, ...]:
+        """What the policy said of jobs that it held."""
+        ...
+
+    def starts(self) -> tuple[StartTold, ...]:
+        """When the policy expected jobs to start that waited."""
+        ...
+
 
 class Running(Protocol):
     """The applications that are not over."""
@@ -359,12 +367,4 @@ class World(Protocol):
 
     def idle(self) -> Mapping[str, Series]:
         """Cores by cause over time; empty where they are not counted."""
-        ...
-
-    def holds(self) -> tuple[Hold, ...]:
-        """What the policy said of jobs that it held."""
-        ...
-
-    def starts(self) -> tuple[StartTold, ...]:
-        """When the policy expected jobs to start that waited."""
         ...

@@ -55,8 +55,8 @@ def gather(world: World, policy: str) -> Outcome:
         core_hours=world.core_hours(),
         idle=world.idle(),
         held=_held(world) if stuck else None,
-        holds=world.holds(),
-        starts=world.starts(),
+        holds=world.scheduler.holds(),
+        starts=world.scheduler.starts(),
         refusals=world.masters.refusals.sentences,
     )
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from slackwater_simulator.engine import BEAT, SWEEP, Engine
 from slackwater_simulator.policies.registry import create
-from slackwater_simulator.results.outcome import Hold, Outcome, Series, StartTold
+from slackwater_simulator.results.outcome import Outcome, Series
 from slackwater_simulator.results.recorder import Recorder
 from slackwater_simulator.results.status import DONE
 from slackwater_simulator.worlds.fit import needed
@@ -353,14 +353,6 @@ class YarnWorld:
     def idle(self) -> Mapping[str, Series]:
         """Cores by cause over time; empty where they are not counted."""
         return {}
-
-    def holds(self) -> tuple[Hold, ...]:
-        """What the policy said of jobs that it held."""
-        return self.scheduler.holds()
-
-    def starts(self) -> tuple[StartTold, ...]:
-        """When the policy expected jobs to start that waited."""
-        return self.scheduler.starts()
 
     # ---- the whole run --------------------------------------------------------------------------------------------
 
