@@ -43,8 +43,9 @@ class BadNumber(InvalidInput):
         self.value = value
 
 
-FEW = 5  # with fewer names the right one is found at a glance
+FEW, MANY = 5, 100  # of fewer names the right one is found at a glance; more are objects, such as nodes, not words
 LONG = 100  # characters: nobody meant to write so long a name
+CUT = "…"  # in place of further names
 
 
 class UnknownName(InvalidInput):
@@ -53,7 +54,8 @@ class UnknownName(InvalidInput):
     def __init__(self, field: str, name: str, known: Iterable[str]) -> None:
         choices = sorted(known)
         remedy = f"use one of: {', '.join(choices)}" if choices else "leave it out, as there is none"
-        meant = get_close_matches(name, choices, n=1) if len(choices) >= FEW and len(name) <= LONG else []
+        known_words = FEW <= len(choices) <= MANY and CUT not in choices
+        meant = get_close_matches(name, choices, n=1) if known_words and len(name) <= LONG else []
         super().__init__(field, f"{name!r} is not known{f' (did you mean {meant[0]}?)' if meant else ''}", remedy)
         self.name = name
 

@@ -19,6 +19,10 @@ from slackwater.errors import BadNumber, CyclicGraph, InvalidInput, SlackwaterEr
             UnknownName("option", "pool", ["alpha", "delta", "known", "order", "pools"]),
             "option: 'pool' is not known (did you mean pools?); use one of: alpha, delta, known, order, pools",
         ),
+        (
+            UnknownName("node", "node7", ["node0", "node1", "node2", "node3", "…"]),
+            "node: 'node7' is not known; use one of: node0, node1, node2, node3, …",
+        ),
         (UnknownName("node", "n", []), "node: 'n' is not known; leave it out, as there is none"),
         (
             CyclicGraph("stages", ["b", "a"]),
