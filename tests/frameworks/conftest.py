@@ -12,6 +12,7 @@ from slackwater_lab.nodes.simulated import Shape
 from slackwater_lab.plan import Plan
 from support.frameworks.playground import Playground
 from support.frameworks.results import Recorder
+from support.lab.keeping import keeping
 from support.lab.running import running
 
 CAPACITY = Capacity(8, 16_384)
@@ -32,7 +33,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playground]:
         services=True,
         values=("policy.spec.mode=enforce",),
     )
-    with running(plan, tmp_path_factory.mktemp("labs")) as lab, lab.api() as api:
+    with running(plan, tmp_path_factory.mktemp("labs")) as lab, keeping(lab), lab.api() as api:
         yield Playground(lab, api)
 
 

@@ -16,6 +16,7 @@ from slackwater_lab.programs.images import LOAD
 from support.frameworks.patience import SLOW
 from support.frameworks.playground import Object, Playground, phase, until
 from support.frameworks.results import Recorder, Row
+from support.lab.keeping import keeping
 from support.lab.running import running
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.timeout(1800)]
@@ -39,7 +40,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playground]:
     if problems := obstacles():
         pytest.skip("; ".join(problems))
     plan = Plan(nodes=0, real_nodes=2, capacity=CAPACITY, services=True, values=("policy.spec.mode=enforce",))
-    with running(plan, tmp_path_factory.mktemp("small")) as lab, lab.api() as api:
+    with running(plan, tmp_path_factory.mktemp("small")) as lab, keeping(lab), lab.api() as api:
         yield Playground(lab, api)
 
 

@@ -7,5 +7,8 @@ SLOW = {
     # A driver gives an API server or a name service 10 s, and gives up after three executors that it could not ask for.
     "spark.kubernetes.driver.connectionTimeout": "120000",
     "spark.kubernetes.driver.requestTimeout": "120000",
+    # So does spark-submit itself.
+    "spark.kubernetes.submission.connectionTimeout": "120000",
+    "spark.kubernetes.submission.requestTimeout": "120000",
     "spark.executor.maxNumFailures": "100",
 }

@@ -11,6 +11,7 @@ from slackwater_lab.nodes.simulated import Shape, names
 from slackwater_lab.plan import Plan
 from slackwater_lab.programs.build import missing
 from support.frameworks.playground import Playground
+from support.lab.keeping import keeping
 from support.lab.running import running
 
 
@@ -20,7 +21,7 @@ def simulated(controllers: Sequence[str], team: str, shape: Shape, home: Path) -
     if absent := " ".join(item.name for item in missing(controllers)):
         pytest.skip(f"not built: {absent}; run: python -m slackwater_lab build {absent}")
     plan = Plan(nodes=2, shape=shape, values=("policy.spec.mode=enforce",))
-    with running(plan, home) as lab, lab.api() as api:
+    with running(plan, home) as lab, keeping(lab), lab.api() as api:
         for each in controllers:
             operators.start(lab, each, print)
         made = Playground(lab, api, nodes=tuple(names(2)))
