@@ -30,11 +30,16 @@ def square(x):
     time.sleep(2)
     return x * x
 
-client = Client("tcp://adaptive-scheduler.dask-team.svc.cluster.local:8786", timeout=300)
+client = Client("tcp://CLUSTER-scheduler.dask-team.svc.cluster.local:8786", timeout=300)
 futures = client.map(square, range(60))
-client.wait_for_workers(3, timeout=600)
+client.wait_for_workers(WORKERS, timeout=600)
 print("RESULT", sum(client.gather(futures)), flush=True)
 """
+
+
+def slow(cluster: str, workers: int) -> str:
+    """A client of a cluster whose 60 squares take two minutes of one worker."""
+    return SLOW.replace("CLUSTER", cluster).replace("WORKERS", str(workers))
 
 
 def container(name: str, *arguments: str, **more: object) -> Object:
@@ -126,7 +131,7 @@ def test_an_adaptive_cluster_grows_and_shrinks(dask: Playground, recorder: Recor
     def watch() -> None:
         seen.update({pod["metadata"]["name"]: pod for pod in _pods(dask, "adaptive")})
 
-    assert f"RESULT {sum(x * x for x in range(60))}" in call(dask, "adaptive-client", SLOW, watch)
+    assert f"RESULT {sum(x * x for x in range(60))}" in call(dask, "adaptive-client", slow("adaptive", 3), watch)
     workers = [pod for pod in seen.values() if role(pod) == "task"]
     assert len(workers) == 3
     assert {requests(pod)["cpu"] for pod in workers} == {"500m"}
@@ -137,6 +142,45 @@ def test_an_adaptive_cluster_grows_and_shrinks(dask: Playground, recorder: Recor
     result = "1 → 3 → 1 workers by the DaskAutoscaler; each new one is a task of the same app, 1 → 0.5 cpu; right sum"
     recorder.add(Row("Dask", VERSION, "adaptive, 1 to 3 workers", result, round(time.monotonic() - start)))
     dask.api.delete(f"/apis/kubernetes.dask.org/v1/namespaces/{TEAM}/daskclusters/adaptive")
+
+
+def test_workers_that_die_are_replaced(dask: Playground, recorder: Recorder) -> None:
+    """Held before they run; then one is killed and one evicted while they compute, and the sum is right."""
+    start = time.monotonic()
+    with dask.closed():
+        operators.create(dask.api, cluster("bereft", 2))
+        until("all are held", lambda: [phase(pod) for pod in _pods(dask, "bereft")] == ["Gated"] * 3, 120)
+        time.sleep(20)
+        assert [phase(pod) for pod in _pods(dask, "bereft")] == ["Gated"] * 3
+    until("all run", lambda: _roles(dask, "bereft") == {"driver": 1, "task": 2}, 600)
+    first = [pod for pod in _pods(dask, "bereft") if role(pod) == "task"]
+    lost: dict[float, Callable[[], None]] = {15.0: lambda: dask.kill(first[0]), 30.0: lambda: dask.evict(first[1])}
+    seen: dict[str, Object] = {}
+    begun = 0.0
+
+    def watch() -> None:
+        nonlocal begun
+        client = dask.api.find(f"/api/v1/namespaces/{TEAM}/pods/bereft-client") or {}
+        if not begun and phase(client) == "Running":
+            begun = time.monotonic()
+        for after in [after for after in lost if begun and time.monotonic() - begun > after]:
+            lost.pop(after)()
+        seen.update({pod["metadata"]["uid"]: pod for pod in _pods(dask, "bereft")})
+
+    said = call(dask, "bereft-client", slow("bereft", 2), watch)
+    assert f"RESULT {sum(x * x for x in range(60))}" in said, said[-3000:]
+    assert not lost
+    workers = [pod for pod in seen.values() if role(pod) == "task"]
+    assert len(workers) >= 4
+    assert {requests(pod)["cpu"] for pod in workers} == {"500m"}
+    apps = [app for app in dask.tracked(TEAM) if "bereft" in app and "client" not in app]
+    assert len(apps) == 1, apps
+    result = (
+        "scheduler and 2 workers held for 20 s and released; one worker killed, the other one evicted while they "
+        "compute: both replaced, one app; right sum"
+    )
+    recorder.add(Row("Dask", VERSION, "workers are killed and evicted", result, round(time.monotonic() - start)))
+    dask.api.delete(f"/apis/kubernetes.dask.org/v1/namespaces/{TEAM}/daskclusters/bereft")
 
 
 def _pods(dask: Playground, cluster: str) -> list[Object]:

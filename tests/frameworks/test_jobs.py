@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.frameworks, pytest.mark.timeout(900)]
 TEAM = "job-team"
 FAILURES = "metadata.annotations['batch.kubernetes.io/job-index-failure-count']"
 VERSION = program("kube-controller-manager").version
+OUTGROWS = "exec burn -cpu=10 -memory=50 -grow=10 -for=120s"  # its limit of 128 MiB, after some seconds
 
 
 def job(name: str, script: str, cpu: str = "1", **spec: object) -> Object:
@@ -95,7 +96,7 @@ def test_an_evicted_pod_is_no_failure_under_a_failure_policy(jobs: Playground, r
     spec: Object = {"completions": 3, "parallelism": 3, "backoffLimit": 0, "podFailurePolicy": {"rules": rules}}
     operators.create(jobs.api, job("spared", "sleep 15", **spec))
     until("all run", lambda: [phase(pod) for pod in _pods(jobs, "spared")] == ["Running"] * 3, 120, 0.5)
-    evict(jobs, _pods(jobs, "spared")[0])
+    jobs.evict(_pods(jobs, "spared")[0])
     until("the Job ends", lambda: condition(jobs, "spared"), 300)
     assert condition(jobs, "spared") == "Complete"
     status = (jobs.api.find(f"/apis/batch/v1/namespaces/{TEAM}/jobs/spared") or {})["status"]
@@ -103,6 +104,31 @@ def test_an_evicted_pod_is_no_failure_under_a_failure_policy(jobs: Playground, r
     assert len([app for app in jobs.tracked(TEAM) if "spared" in app]) == 1
     result = "evicted with backoffLimit 0: replaced, held and let go, three succeed, none failed"
     recorder.add(Row("Job", VERSION, "podFailurePolicy ignores an eviction", result, round(time.monotonic() - start)))
+
+
+def test_a_pod_that_is_killed_for_memory_comes_back(jobs: Playground, recorder: Recorder) -> None:
+    """Index 1 outgrows its limit at its first try; the pod that comes instead is held until there is room, and ends."""
+    start = time.monotonic()
+    script = f'[ "$JOB_COMPLETION_INDEX" = 1 ] && [ "$FAILED" = 0 ] && {OUTGROWS}; sleep 2'
+    spec: Object = {"completions": 3, "parallelism": 3, "completionMode": "Indexed", "backoffLimitPerIndex": 1}
+    operators.create(jobs.api, job("outgrowing", script, **spec))
+    until(
+        "all are bound",
+        lambda: [bool(pod["spec"].get("nodeName")) for pod in _pods(jobs, "outgrowing")] == [True] * 3,
+        120,
+        0.2,
+    )
+    with jobs.closed():
+        until("the one that comes instead is held", lambda: "Gated" in map(phase, _pods(jobs, "outgrowing")), 120)
+        time.sleep(10)
+        assert "Gated" in map(phase, _pods(jobs, "outgrowing"))
+    until("the Job ends", lambda: condition(jobs, "outgrowing"), 300)
+    assert condition(jobs, "outgrowing") == "Complete"
+    [killed] = [pod for pod in _pods(jobs, "outgrowing") if phase(pod) == "Failed"]
+    assert killed["status"]["containerStatuses"][0]["state"]["terminated"]["reason"] == "OOMKilled"
+    assert len([app for app in jobs.tracked(TEAM) if "outgrowing" in app]) == 1
+    result = "kubelet: OOMKilled above its limit of 128 MiB; replaced, held for 10 s and let go, three indexes done"
+    recorder.add(Row("Job", VERSION, "a pod is killed for memory", result, round(time.monotonic() - start)))
 
 
 def test_a_failure_policy_ends_a_job_at_once(jobs: Playground, recorder: Recorder) -> None:
@@ -161,13 +187,6 @@ def bare(name: str, **labels: str) -> Object:
     metadata = {"name": name, "namespace": TEAM, "labels": {**own, **labels}}
     plain = {key: value for key, value in spec["containers"][0].items() if key != "env"}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**spec, "containers": [plain]}}
-
-
-def evict(ground: Playground, pod: Object) -> None:
-    """Ask for an eviction, as a drain does."""
-    name = pod["metadata"]["name"]
-    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": TEAM}}
-    ground.api.post(f"/api/v1/namespaces/{TEAM}/pods/{name}/eviction", body)
 
 
 def _dag(ground: Playground) -> list[Object]:

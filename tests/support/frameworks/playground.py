@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,8 @@ from slackwater_cluster.api.client import ApiClient
 from slackwater_cluster.api.contenttypes import STRATEGIC
 from slackwater_lab.frameworks import imagefiles, operators, spark
 from slackwater_lab.lab import Lab
+from slackwater_lab.processes.command import run
+from slackwater_lab.programs.build import built
 
 Object = dict[str, Any]
 GATE = "slackwater.io/admission"
@@ -69,10 +72,37 @@ class Playground:
         for name in names or self.nodes:
             self.api.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": closed}}, STRATEGIC)
 
+    def evict(self, pod: Object) -> None:
+        """Ask for an eviction, as a drain does."""
+        metadata = {key: pod["metadata"][key] for key in ("name", "namespace")}
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
+        self.api.post(f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}/eviction", body)
+
+    def kill(self, pod: Object) -> None:
+        """Take a pod away at once, as where its node is lost."""
+        metadata = pod["metadata"]
+        path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
+        self.api.delete(path, {"gracePeriodSeconds": "0"})
+
+    def run(self, pod: Object, *command: str) -> str:
+        """What a command printed that was run in a pod."""
+        name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+        kubectl = [built("kubectl"), f"--kubeconfig={self.lab.site.kubeconfig}", "exec", "-n", namespace, name, "--"]
+        return run([*kubectl, *command])
+
+    @contextmanager
+    def closed(self) -> Iterator[None]:
+        """All nodes are closed for new pods meanwhile."""
+        self.cordon(closed=True)
+        try:
+            yield
+        finally:
+            self.cordon(closed=False)
+
     def clear(self, namespace: str) -> None:
         """Delete every pod, so that the next test finds the nodes empty."""
         self.api.delete(f"/api/v1/namespaces/{namespace}/pods", {"gracePeriodSeconds": "1"})
-        until("the pods are gone", lambda: not self.pods(namespace), 120)
+        until("the pods are gone", lambda: not self.pods(namespace), 300)
 
 
 def until(what: str, probe: Callable[[], object], patience: float, pause: float = 1.0) -> float:
