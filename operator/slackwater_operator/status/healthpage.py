@@ -19,6 +19,7 @@ class Healthy(Protocol):
     @property
     def healthy(self) -> bool:
         """Asked in the program's own loop."""
+        ...
 
 
 class HealthPage:

@@ -143,11 +143,11 @@ class Play:
 
     def expected(self, job: int, now: float) -> StartTold | None:
         """What was last told of when a job would start; None where nothing was."""
-        return _last(self._told.get(job, ()), now)
+        return _last(self._told.get(job, []), now)
 
     def hold(self, job: int, now: float) -> Hold | None:
         """What the gate last said of a job; None where that was before its driver started, or it said nothing."""
-        said = _last(self._holds.get(job, ()), now)
+        said = _last(self._holds.get(job, []), now)
         if said is None:
             return None
         begun = float(self.outcome.jobs.driver[job])
