@@ -61,6 +61,8 @@ def test_what_is_left_to_make_deep_was_found_by_chance_or_is_a_figure_and_exists
     assert {name.partition("[")[0] for name in left} == {
         "tests/docs/test_figures.py::test_nine_o_clock_is_as_the_table_says",
         "tests/docs/test_figures.py::test_the_hour_is_as_the_table_says",
+        "tests/docs/test_starts.py::test_a_run_of_a_real_trace_is_judged_as_the_page_says",
+        "tests/docs/test_starts.py::test_an_hour_is_judged_as_the_page_says",
         "tests/simulator/risk/test_bench.py::test_real_series_keep_the_risk",
         "tests/simulator/risk/test_bench.py::test_slackwater_keeps_the_risk_that_was_asked_for",
     }

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     Rows = NDArray[np.intp]
 
 HALF_LIFE = 3600.0  # seconds after which a sample counts half
+NEXT_TO_NOTHING = 1e-150  # the least request whose square is a number above 0
 LEAST = 1e-3  # of w / τ²: nothing is so steady that a pod which was never seen counts by its own use
 LOWEST = 0.9  # of the memory that is used at a moment: no promise made then is below it
 STEADIEST = 1e-3  # of Σ requests: no spread above the centre is below it
@@ -125,7 +126,7 @@ class Usual(NamedTuple):
 def usual(levels: PodLevels, request: Floats, trust: float = TRUST) -> Usual:
     """Means over pods, each weighted by how long it was watched: n / (n + k)."""
     weight, asked = levels.seen / (levels.seen + trust), request
-    asking = request > 0
+    asking = request > NEXT_TO_NOTHING
     if not asking.all():
         weight, asked = np.where(asking, weight, 0.0), np.where(asking, request, 1.0)
     parts = list(blocks(len(request)))

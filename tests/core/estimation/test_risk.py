@@ -54,6 +54,7 @@ def test_usual_is_a_share_of_the_request() -> None:
 def test_pods_that_ask_for_nothing_say_nothing_about_requests() -> None:
     """And where nobody has been watched, a pod is expected to use all it asks for."""
     assert usual(watched((1.0,)), np.array([0.0])) == Usual(1.0, 0.0, 0.0)
+    assert usual(watched((0.0,)), np.array([1e-200])) == Usual(1.0, 0.0, 0.0)  # its square is 0
     assert usual(PodLevels.empty(0), np.zeros(0)) == Usual(1.0, 0.0, 0.0)
 
 
