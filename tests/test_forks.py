@@ -165,3 +165,20 @@ def test_ctrl_c_takes_down_what_tests_set_up(play: Path) -> None:
     told, _ = process.communicate(timeout=60)
     assert process.returncode == 2, told
     assert len(list(play.glob("*.down"))) == 2, told
+
+
+def test_workers_that_tests_left_end_with_them(play: Path) -> None:
+    """Joblib keeps its processes for five minutes, unless it hears that the program ends."""
+    (play / "test_pool.py").write_text(
+        "import os, pathlib, pytest, joblib\n"
+        "def me(n): return os.getpid()\n"
+        "@pytest.mark.parametrize('n', range(2))\n"
+        "def test_one(n):\n"
+        "    for pid in joblib.Parallel(2)(joblib.delayed(me)(n) for n in range(2)):\n"
+        "        pathlib.Path(f'{pid}.pid').touch()\n"
+    )
+    code, told = ended(play, "--forks", "2")
+    assert code == 0, told
+    pids = [int(path.stem) for path in play.glob("*.pid")]
+    assert pids
+    until("all have ended", lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), 20)

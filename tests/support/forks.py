@@ -8,11 +8,12 @@ tests were collected, as if they had run there. docs/decisions/0035-one-collecti
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import pickle
 import signal
-import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -204,7 +205,7 @@ class Teller:
 
 
 def _live(session: pytest.Session, work: WorkList, channel: Connection) -> None:
-    """The life of one process, which ends without what its parent does at its own end."""
+    """The life of one process. What its tests left behind (workers of joblib, say) is ended with it, for a while."""
     code = 3  # what pytest ends with where it is itself at fault
     try:
         Player(session, channel).play(work)
@@ -215,10 +216,13 @@ def _live(session: pytest.Session, work: WorkList, channel: Connection) -> None:
         with contextlib.suppress(OSError):
             os.write(2, traceback.format_exc().encode())
     finally:
-        with contextlib.suppress(BaseException):
-            pytest_sessionfinish(session)  # what is still set up
+        last = threading.Timer(PATIENCE, os._exit, (code,))  # something that never ends would be waited for
+        last.daemon = True
+        last.start()
+        for end in (lambda: pytest_sessionfinish(session), threading._shutdown, atexit._run_exitfuncs):  # type: ignore[attr-defined]
+            with contextlib.suppress(BaseException):
+                end()  # what is still set up, then what threads and programs of tests leave to the end of Python
         channel.close()
-        sys.stderr.flush()
         os._exit(code)
 
 
