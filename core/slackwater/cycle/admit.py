@@ -24,8 +24,9 @@ from slackwater.cycle.appstarts.nodegrowth import NodeGrowth
 from slackwater.cycle.appstarts.ownersbound import OwnersBound
 from slackwater.cycle.appstarts.poolslots import PoolSlots
 from slackwater.cycle.appverdicts import RESUME_APP, Verdict, WaitReason, apart, describe, enlarged
-from slackwater.cycle.drivernodes import ANYWHERE, Bars, DriverNodes
+from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
+from slackwater.cycle.podline.driverbars import ANYWHERE, Bars
 from slackwater.cycle.podline.readiness import stands_aside
 from slackwater.cycle.snapshot import App, PodGroup, Pool, Queue, Snapshot
 from slackwater.pools.pools import Adjustment, Category

@@ -18,12 +18,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from slackwater.cycle.appsize import AppFacts, AppSizes, TaskNeed, one_of
 from slackwater.cycle.feasibility import reachable
+from slackwater.cycle.podline.driverbars import ANYWHERE, OWN, Bars
 from slackwater.cycle.podline.earlystart import at_once
 from slackwater.cycle.podline.readiness import helped_by_room
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Mask = NDArray[np.bool_]
-
-OWN = "its own app"  # stands for the app that asks, so that what is found serves all that ask alike
 
 
 @dataclass(slots=True)
@@ -54,32 +53,6 @@ class _Places:
         self.total += count - before
         if before >= self.most > count:
             self.most = float(self.each.max())
-
-
-class Bars(NamedTuple):
-    """Where a driver of one app may not go."""
-
-    barred: Mask | None = None  # nodes it may not take; None: it may take any
-    costly: Mask | None = None  # nodes of which tasks would lose a place that is not needed yet
-    claimant: str = ""  # an app whose tasks need one of the barred nodes, or OWN
-
-    def avoid(self, names: Sequence[str], row: int) -> tuple[str, ...]:
-        """The nodes that placement must not choose instead of this one."""
-        return _others(self.costly, names, row)
-
-    def spare(self, names: Sequence[str], row: int) -> tuple[str, ...]:
-        """Those of them that the driver may take all the same if it would be killed elsewhere: they are not barred."""
-        if self.costly is None or self.barred is None:
-            return self.avoid(names, row)
-        return _others(self.costly & ~self.barred, names, row)
-
-
-ANYWHERE = Bars()
-
-
-def _others(nodes: Mask | None, names: Sequence[str], row: int) -> tuple[str, ...]:
-    """The names of some nodes, but for one of them; none where no nodes are given."""
-    return () if nodes is None else tuple(names[other] for other in np.flatnonzero(nodes).tolist() if other != row)
 
 
 class DriverNodes:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slackwater.cycle.appstarts.ownersbound import OwnersBound
-from slackwater.cycle.drivernodes import ANYWHERE, Bars, DriverNodes
+from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
 from slackwater.cycle.podline.candidates import (
     Pick,
@@ -30,6 +30,7 @@ from slackwater.cycle.podline.candidates import (
     shape_of,
     task_shares,
 )
+from slackwater.cycle.podline.driverbars import ANYWHERE, Bars
 from slackwater.cycle.podline.hurry import AppUrgency
 from slackwater.cycle.podline.sumroom import SumRoom
 from slackwater.cycle.snapshot import App, Order, Queue

@@ -32,8 +32,9 @@ from slackwater.cycle.appstarts.nodegrowth import NodeGrowth
 from slackwater.cycle.appverdicts import Verdict, WaitReason, describe
 from slackwater.cycle.audit.waitingpods import occupy
 from slackwater.cycle.cycle import Round
-from slackwater.cycle.drivernodes import OWN, DriverNodes
+from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.noderooms import NodeRooms
+from slackwater.cycle.podline.driverbars import OWN
 from slackwater.cycle.podline.readiness import lacking_room, readiness
 from slackwater.cycle.podline.releasewindow import ReleaseWindow
 from slackwater.cycle.queuepass import by_group

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.cycle.appverdicts import Verdict, WaitReason
 from slackwater.cycle.cycle import decide
-from slackwater.cycle.drivernodes import OWN
+from slackwater.cycle.podline.driverbars import OWN
 from slackwater.pools.forecastlog import NOT_SEEN
 from slackwater_simulator.results.outcome import Hold, StartTold
 
