@@ -33,14 +33,14 @@ demo: $(BASE) ## see Slackwater decide: the product's main job on a small built-
 
 # Checks go beside the tests, so that no core waits.
 CHECKS := lint types contracts
-test: $(STAMP) ## everything that needs nothing but Python: lint, types, import contracts, tests but the deep ones; COVERAGE=1 counts branches, as CI does
+test: $(STAMP) ## everything that needs nothing but Python: lint, types, import contracts, tests but the deep ones; COVERAGE=1 plays these too and counts branches, as CI does
 	@$(MAKE) --no-print-directory -j2 unit $(CHECKS)
 
 quick: $(STAMP) ## while you work: check, and the tests that take no time (under a minute on two cores)
 	@$(MAKE) --no-print-directory -j2 light $(CHECKS)
 
 light: $(STAMP)
-	@HYPOTHESIS_PROFILE=dev $(PYTEST) -m "not slow and not lab and not bench and not frameworks and not package"
+	@HYPOTHESIS_PROFILE=dev $(PYTEST) -m "not slow and not deep and not lab and not bench and not frameworks and not package"
 
 check: $(STAMP) ## format, lint, spelling, types by mypy and by pyright, import contracts
 	@$(MAKE) --no-print-directory -j2 --output-sync=target $(CHECKS) pyright
@@ -68,12 +68,12 @@ COVERAGE ?= $(CI)
 # Percent that CI refuses to go below: what it is on a machine without helm, browser and traces, less one for what is drawn at random.
 LEAST := 93
 COUNTED := --cov --cov-report=term --cov-fail-under=$(LEAST)
-unit: $(STAMP) ## tests, in one process more than there are cores; the slowest are named, and COVERAGE=1 counts branches
-	@$(PYTEST) -m "not deep and not lab and not bench and not frameworks and not package" --durations=25 $(if $(COVERAGE),$(COUNTED))
+unit: $(STAMP) ## tests, in one process more than there are cores; the slowest are named, and COVERAGE=1 plays all and counts branches
+	@$(PYTEST) -m "$(if $(COVERAGE),,not deep and )not lab and not bench and not frameworks and not package" --durations=25 $(if $(COVERAGE),$(COUNTED))
 	@$(if $(COVERAGE),,echo "coverage: not counted (COVERAGE=1 make test, and every submission, does)")
 
 DEEP = $(shell grep :: tests/deep.txt | cut -d: -f1 | sort -u)
-deep: $(STAMP) ## the kept worlds, recordings and figures of tests/deep.txt, which make test leaves out; every submission plays them
+deep: $(STAMP) ## the long tests of tests/deep.txt, which make test leaves out; every submission plays them
 	@$(PYTEST) -m deep $(DEEP)
 
 WORLDS ?= 1000

@@ -103,7 +103,7 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of slow.txt and of untraced.txt, and those of deep.txt, which names parameters too."""
+    """Mark the tests of slow.txt, untraced.txt and deep.txt, which names parameters too."""
     for item in items:
         test = item.nodeid.partition("[")[0]
         names = test, test.partition("::")[0]
@@ -111,7 +111,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
         if not UNTRACED.isdisjoint(names):
             item.add_marker(pytest.mark.untraced)
-        if item.nodeid in DEEP:
+        if not DEEP.isdisjoint((test, item.nodeid)):
             item.add_marker(pytest.mark.deep)
 
 

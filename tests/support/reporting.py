@@ -43,7 +43,7 @@ def read_names(path: Path) -> frozenset[str]:
 
 def left_to_deep(deep: Collection[str]) -> str:
     """One line: how many tests are played by another command."""
-    return f"deep: {len(deep)} kept worlds, recordings and figures not played (make deep, and every submission, does)"
+    return f"deep: {len(deep)} long tests not played (make deep, and every submission, does)"
 
 
 def stolen(before: ProcessorSeconds, now: ProcessorSeconds) -> str:
