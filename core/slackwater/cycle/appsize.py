@@ -126,13 +126,14 @@ def measure(app: App, scale: PoolScale | None) -> AppSize:
     """Measure one app in slots of its pool."""
     drivers, tasks = parts(app)
     each: list[float] = []
-    charged = held = coming = 0.0
-    pods = 0
+    size = charged = held = coming = 0.0
+    pods, asked = 0, None
     for group in app.groups:
         waiting = len(group.held)
         pods += waiting
         if scale:
-            size = slots(group.request, scale.slot)
+            if group.request is not asked:  # stages of an app often ask for the same
+                asked, size = group.request, slots(group.request, scale.slot)
             each.append(size)
             charged += size * group.charged
             held += size * waiting
@@ -148,7 +149,7 @@ def parts(app: App) -> tuple[Sequence[PodGroup], Sequence[PodGroup]]:
     """The groups of an app that have not ended: its drivers, and all others."""
     drivers, tasks = list[PodGroup](), list[PodGroup]()
     for group in app.groups:
-        if not group.finished or not group.ended:
+        if not group.finished or group.held or not group.ended:  # what is held has not ended: no need to count
             (drivers if group.driver else tasks).append(group)
     return drivers, tasks
 
@@ -206,8 +207,9 @@ def facts(app: App) -> AppFacts:
     waiting = tuple([group for group in drivers if group.held])
     home = next((group.constraints for group in (*waiting, *drivers)), "")
     reach = tuple(task_reach(app, drivers, tasks))
-    needs = tuple(task_needs(app, tasks, home))
-    guessed = announces(app, tasks) and all(group.driver for group in app.groups)
+    coming = announces(app, tasks)
+    needs = tuple(task_needs(app, tasks, home, coming=coming))
+    guessed = coming and all(group.driver for group in app.groups)
     return AppFacts(app, waiting or held, waiting[0] if waiting else None, home, reach, needs, guessed)
 
 
@@ -220,14 +222,17 @@ def task_reach(app: App, drivers: Sequence[PodGroup], tasks: Sequence[PodGroup])
     return (TaskReach(name, tuple(sizes[name])) for name in sorted(sizes))
 
 
-def task_needs(app: App, tasks: Sequence[PodGroup], home: str) -> Iterable[TaskNeed]:
-    """What of the app is still to run beside drivers: pods that wait, and those to come while somebody makes them."""
+def task_needs(app: App, tasks: Sequence[PodGroup], home: str, *, coming: bool) -> Iterable[TaskNeed]:
+    """What of the app is still to run beside drivers: pods that wait, and those to come while somebody makes them.
+
+    `coming`: tasks were announced of which none is there (`announces`).
+    """
     led = _led(app)
     for group in tasks:
         if group.held or (led and group.total > group.charged + group.finished):
             together = max(1, len(group.held) + group.charged) if app.gang else 1
             yield TaskNeed(group.request, group.constraints, app.queue, together, group.waiting)
-    if app.task_request is not None and announces(app, tasks):
+    if app.task_request is not None and coming:
         yield TaskNeed(app.task_request, home, app.queue, app.together)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -41,13 +41,8 @@ SEARCHED, STEPS = 4096, 200
 SEARCHES = 20  # in one round: it must not take longer the more gangs wait; who gets them, see `SearchTurns`
 
 
-class _Key(NamedTuple):
-    """What makes pods alike to a node."""
-
-    request: Resources
-    native: Resources | None
-    constraints: str
-    queue: str
+# What makes pods alike to a node: request, native, constraints and queue. A plain tuple: one is made for each group.
+Alike = tuple[Resources, Resources | None, str, str]
 
 
 class NodeRooms:
@@ -61,7 +56,7 @@ class NodeRooms:
         self.room: Floats = np.where(table.open[:, None], table.room, -np.inf)
         self.native: Floats = table.native.copy()
         self._scale: Floats = np.where(table.total > TOLERANCE, table.total, _NO_SHARE)
-        self._ids: dict[_Key, int] = {}
+        self._ids: dict[Alike, int] = {}
         self._reach: list[Mask | None] = []
         self._asked: list[Floats] = []
         self._amounts: list[list[float]] = []  # the same as plain numbers
@@ -81,15 +76,15 @@ class NodeRooms:
 
     def shapes(self, queue: Queue, groups: Iterable[PodGroup]) -> list[int]:
         """The numbers of these groups' shapes; new ones are looked for on all nodes at once."""
-        found = [self._number(queue, group) for group in groups]
+        # Without nodes, and where a queue selects some of them, equal pods of other queues reach others.
+        where = queue.name if queue.nodes is not None or not self.known else ""
+        found = [self._number(queue, group, where) for group in groups]
         if len(self._asked) > len(self._fits):
             self._search()
         return found
 
-    def _number(self, queue: Queue, group: PodGroup) -> int:
-        # Without nodes, and where a queue selects some of them, equal pods of other queues reach others.
-        where = queue.name if queue.nodes is not None or not self.known else ""
-        key = _Key(group.request, group.native, group.constraints, where)
+    def _number(self, queue: Queue, group: PodGroup, where: str) -> int:
+        key = (group.request, group.native, group.constraints, where)
         number = self._ids.get(key)
         if number is None:
             number = self._ids[key] = len(self._ids)

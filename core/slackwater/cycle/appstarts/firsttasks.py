@@ -51,6 +51,8 @@ def _begins(app: App, snapshot: Snapshot, gone: Collection[str]) -> bool:
 def _driver_started(app: App, snapshot: Snapshot, gone: Collection[str]) -> bool:
     """Whether its driver was bound a moment ago, or is on its way to a node that exists."""
     drivers = [group for group in app.groups if group.driver]
+    if not drivers:
+        return False
     if any(group.running for group in drivers):
         return app.driver_bound is not None and snapshot.now - app.driver_bound < snapshot.patience
     return any(group.released > len(group.growing) or (group.held and app.id in gone) for group in drivers)

@@ -45,9 +45,10 @@ class RequestShape(NamedTuple):
 
 def is_first_task(candidate: ReleaseCandidate) -> bool:
     """Whether it would be the first task of an app whose driver runs."""
-    tasks = [group for group in candidate.app.groups if not group.driver]
-    alone = candidate.app.has_driver and not any(group.charged for group in tasks)
-    return alone and not candidate.group.driver
+    app = candidate.app
+    if candidate.group.driver or not app.has_driver:
+        return False
+    return not any(group.charged for group in app.groups if not group.driver)
 
 
 def shape_of(candidate: ReleaseCandidate) -> RequestShape:

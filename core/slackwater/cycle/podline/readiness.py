@@ -26,11 +26,14 @@ class Readiness(NamedTuple):
     reason: WaitReason | None = None  # what keeps them all the same, or keeps all of them; None: nothing but room
 
 
+_NO_PODS = Readiness(0)
+
+
 def readiness(app: App, queue: Queue) -> list[Readiness]:
     """Of each group of an app, in their order; nothing is said of one that holds no pod."""
     closed, tasks = _closed(app, queue), _tasks_wait_for(app)
     return [
-        _of(app, group, closed or _waits_for(app, group, tasks)) if group.held else Readiness(0) for group in app.groups
+        _of(app, group, closed or _waits_for(app, group, tasks)) if group.held else _NO_PODS for group in app.groups
     ]
 
 
