@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from slackwater.errors import InvalidInput
 from slackwater.validation import parsing, refusal
 from slackwater_cluster import names
+from slackwater_cluster.objects.records import OwnerRef
 
 # The table is read by people and pasted into CEL: a key or value that would need escaping there is refused.
 KEY = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
@@ -82,6 +83,7 @@ class Framework(FrameworkRow):
     name: str = Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)
     app: tuple[Key, ...] = Field(min_length=1)
     title: tuple[Key, ...] = ()
+    makers: tuple[str, ...] = ()  # kinds of owners
     when: tuple[LabelTerm, ...] = ()
     drivers: tuple[LabelTerm, ...] = ()
     tasks: tuple[LabelTerm, ...] = ()
@@ -103,6 +105,10 @@ class Framework(FrameworkRow):
     def title_of(self, labels: Labels) -> str:
         """The name that people gave the app and that its runs share, if the labels tell it."""
         return next((labels[key] for key in self.title if labels.get(key)), "")
+
+    def maker_of(self, owners: Sequence[OwnerRef]) -> str:
+        """The name of the highest owner that makes such apps anew for each run, if there is one; nearest first."""
+        return next((owner.name for owner in reversed(owners) if owner.kind in self.makers), "")
 
     def stage_of(self, labels: Labels) -> str:
         """The stage the labels name, if any."""

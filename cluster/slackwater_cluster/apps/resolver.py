@@ -62,7 +62,7 @@ class Member:
     series: str = ""  # the name that its runs share
     framework: str = ""
     client: bool = False  # the app's driver is no pod of the app
-    owner: str = ""  # kind/name of the topmost owner that was seen
+    owner: str = ""  # kind/name of the owner that states the app's size, else of the topmost one that was seen
     version: str = ""  # of the API in which that owner was named
     doubts: tuple[str, ...] = ()  # what the pod claims and nothing vouches for, one sentence each
     unknown: OwnerRef | None = None  # whose owners must be looked up before this is settled
@@ -121,10 +121,10 @@ class Resolver:
             return None
         if voucher.pod is not None:
             return self._with(voucher.pod, pod, above, row, lineage, steps) if steps else None
-        # The word of the owner is enough: nothing higher up could take it back.
+        # The word of the owner is enough: nothing higher up could take it back. It may only say what the app is called.
         app = f"{row.name}/{row.identity(pod.labels)}{voucher.suffix}"
         member = self._member(pod, above, app, Rule.FRAMEWORK, row)
-        return replace(member, client=bool(voucher.suffix), unknown=None)
+        return replace(member, client=bool(voucher.suffix), unknown=above.unknown if row.makers else None)
 
     def _with(
         self, other: PodRecord, pod: PodRecord, above: OwnerChain, row: Framework, lineage: OwnerGraph, steps: int
@@ -151,8 +151,8 @@ class Resolver:
         return self._doubted(pod, self._member(pod, above, app, Rule.OWNER, None))
 
     def _member(self, pod: PodRecord, above: OwnerChain, app: str, rule: Rule, row: Framework | None) -> Member:
-        top = _top(above, self.table.coarse)
-        name, shared = self._names(pod, app, row)
+        top = _stating(above, row) or _top(above, self.table.coarse)
+        name, shared = self._names(pod, app, row, above)
         return Member(
             app=bounded(app),
             role=self._role(pod),
@@ -167,11 +167,13 @@ class Resolver:
         )
 
     @staticmethod
-    def _names(pod: PodRecord, app: str, row: Framework | None) -> tuple[str, str]:
-        """What people call the app, and the name its runs share: the framework's title, else the app's own name."""
+    def _names(pod: PodRecord, app: str, row: Framework | None, above: OwnerChain) -> tuple[str, str]:
+        """What people call the app, and the name its runs share: the framework's title, else its maker's or its own."""
         title = row.title_of(pod.labels) if row else ""
         if title:
             return title, title
+        if row and (maker := row.maker_of(above.owners)):
+            return unscheduled(maker), series(f"{row.name}/{maker}")
         return unscheduled(row.identity(pod.labels) if row else app.partition("/")[2]), series(app)
 
     def _role(self, pod: PodRecord) -> str:
@@ -234,6 +236,14 @@ def _told(pod: PodRecord, member: Member) -> Member:
 def _top(above: OwnerChain, coarse: Iterable[str]) -> OwnerRef | None:
     """The highest owner that is still one app."""
     return next((owner for owner in reversed(above.owners) if owner.kind not in coarse), None)
+
+
+def _stating(above: OwnerChain, row: Framework | None) -> OwnerRef | None:
+    """The owner whose object states how large the app will be; what made that object says nothing of it."""
+    if row is None or row.size is None:
+        return None
+    stated = (row.size.kind, row.size.group)
+    return next((owner for owner in above.owners if (owner.kind, owner.group) == stated), None)
 
 
 def _voucher(row: Framework, pod: PodRecord, above: OwnerChain, role: str, lineage: OwnerGraph) -> _Voucher | None:

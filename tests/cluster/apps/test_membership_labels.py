@@ -64,14 +64,34 @@ def test_a_label_claims_nothing_in_other_namespaces() -> None:
             "sort",
             "sort",
         ),
+        ({"ray.io/cluster": "sort-x7k2p"}, "RayCluster/sort-x7k2p", "RayJob/sort", "sort", "ray/sort"),
+        ({"ray.io/cluster": "web-x7k2p"}, "RayCluster/web-x7k2p", "RayService/web", "web", "ray/web"),
+        (
+            {"ray.io/cluster": "sort-x7k2p-9fd4b"},
+            "RayCluster/sort-x7k2p-9fd4b",
+            "RayJob/sort-x7k2p RayCronJob/sort",
+            "sort",
+            "ray/sort",
+        ),
         ({"workflows.argoproj.io/workflow": "flow-4x2bz"}, "Workflow/flow-4x2bz", "", "flow-4x2bz", "argo/flow"),
     ],
-    ids=["cron-job", "job", "numbered-job", "ray-cluster", "ray-job", "workflow"],
+    ids=[
+        "cron-job",
+        "job",
+        "numbered-job",
+        "ray-cluster",
+        "ray-job-by-label",
+        "ray-job",
+        "ray-service",
+        "ray-cron-job",
+        "workflow",
+    ],
 )
 def test_the_name_people_know(labels: dict[str, str], owners: str, above: str, name: str, series: str) -> None:
     """And the one that runs share, under which sizes are learned."""
-    groups = {"Job": "batch", "CronJob": "batch", "RayCluster": "ray.io", "RayJob": "ray.io", "Workflow": "argoproj.io"}
-    chain = [owner(*text.split("/"), group=groups[text.split("/")[0]]) for text in (owners, above) if text]
+    groups = {"Job": "batch", "CronJob": "batch", "Workflow": "argoproj.io"}
+    kinds = [text.split("/") for text in f"{owners} {above}".split()]
+    chain = [owner(kind, called, group=groups.get(kind, "ray.io")) for kind, called in kinds]
     found = index()
     task = pod("a", labels, owners=chain[:1])
     found.set_pod(task)
@@ -80,6 +100,30 @@ def test_the_name_people_know(labels: dict[str, str], owners: str, above: str, n
     found.set_pod(task)
     member = found.member(task)
     assert (member.name, member.series) == (name, series)
+
+
+def test_a_run_is_not_told_by_its_passing_name() -> None:
+    """An app is not settled before it is known who made the cluster: its name would change while it runs."""
+    found = index()
+    cluster = owner("RayCluster", "sort-x7k2p", group="ray.io")
+    head = pod("a", {"ray.io/cluster": "sort-x7k2p", "ray.io/node-type": "head"}, owners=[cluster])
+    found.set_pod(head)
+    assert not found.member(head).settled
+    assert found.unknown() == [(cluster, "team")]
+    assert found.learn(cluster, []) == [head]
+    assert (found.member(head).settled, found.member(head).name) == (True, "sort-x7k2p")
+
+
+def test_the_owner_that_states_the_size_is_told_below_the_one_that_made_it() -> None:
+    """A RayJob says nothing of its workers, its RayCluster does; also where the app is called otherwise."""
+    found = index()
+    cluster, job = (owner(kind, name, group="ray.io") for kind, name in (("RayCluster", "r-x7k2p"), ("RayJob", "r")))
+    worker = pod("a", {"ray.io/cluster": "r-x7k2p", names.APP: "hourly"}, owners=[cluster])
+    found.set_pod(worker)
+    found.learn(cluster, [job])
+    found.learn(job, [])
+    assert found.review(worker) == []
+    assert found.member(worker).owner == "RayCluster/r-x7k2p"
 
 
 def test_role_labels_count_where_their_policy_is_in_force() -> None:

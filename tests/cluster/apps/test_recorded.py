@@ -55,3 +55,20 @@ def test_the_pods_of_one_run_are_one_app_with_the_right_roles(path: Path) -> Non
     roles = next((found for end, found in OTHERS.items() if path.stem.endswith(end)), roles)
     assert Counter(member.role for member in members) == roles
     assert not any(member.doubts for member in members)
+
+
+CALLED = {
+    "kuberay-v1.6.0-rayjob": "nightly",
+    "kuberay-v1.6.0-raycluster": "squares",
+    "rayjob-submitter-v1.6.0": "nightly",
+    "spark-4.3.0-cluster-mode": "shuffle",
+    "spark-operator-v2.5.1": "etl",
+    "trainer-v2.3.0-torch": "mnist",
+}
+
+
+@pytest.mark.parametrize("recording", sorted(CALLED))
+def test_an_app_has_the_name_that_people_gave_it(recording: str) -> None:
+    """And not one that a controller made up for this run."""
+    members = msgspec.json.decode((FOLDER / f"{recording}.json").read_bytes(), type=Recording).members()
+    assert {member.name for member in members} == {CALLED[recording]}

@@ -101,6 +101,7 @@ def test_who_is_no_task_waits_for_no_driver() -> None:
     cluster, job = owned("RayCluster", "rc", group="ray.io"), owned("Job", "rc-redis-cleanup", group="batch")
     head = world.create("head", role="driver", labels={**RAY, "ray.io/node-type": "head"}, owners=[cluster])
     worker = world.create("w0", role="task", labels={**RAY, "ray.io/node-type": "worker"}, owners=[cluster])
+    world.cache.learn(cluster, ())
     play(world, operator, 10)
     assert running(world) == {"head", "w0"}
     world.delete(world.pods[head.uid])
