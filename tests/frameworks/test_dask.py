@@ -7,6 +7,7 @@ import pytest
 
 from slackwater_lab.frameworks import layers, operators
 from slackwater_lab.frameworks.imagefiles import DASK
+from support.frameworks.examples import example
 from support.frameworks.playground import Object, Playground, phase, requests, role, until
 from support.frameworks.results import Recorder, Row
 
@@ -101,9 +102,9 @@ def call(dask: Playground, name: str, program: str, watch: Callable[[], object] 
 
 
 def test_a_dask_cluster_computes(dask: Playground, recorder: Recorder) -> None:
-    """Scheduler before workers, one app, and a client pod gets the right sum."""
+    """The page's example: scheduler before workers, one app, and a client pod gets the right sum."""
     start = time.monotonic()
-    operators.create(dask.api, cluster("numbers", 2))
+    operators.create(dask.api, example("dask", "DaskCluster", TEAM))
     until("the scheduler runs", lambda: _roles(dask, "numbers").get("driver", 0) == 1, 300)
     until("the workers run", lambda: _roles(dask, "numbers").get("task", 0) == 2, 600)
     assert f"RESULT {sum(x * x for x in range(1000))}" in call(dask, "client", SUM)

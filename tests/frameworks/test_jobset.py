@@ -7,6 +7,7 @@ import pytest
 from slackwater_lab.frameworks import operators
 from slackwater_lab.programs.build import missing
 from slackwater_lab.programs.images import LOAD
+from support.frameworks.examples import example
 from support.frameworks.playground import Object, Playground, phase, until
 from support.frameworks.results import Recorder, Row
 
@@ -62,14 +63,10 @@ def pods(jobset: Playground, name: str) -> list[Object]:
 
 
 def test_a_jobset_runs_as_one_app(jobset: Playground, recorder: Recorder) -> None:
-    """Held first; workers find each other by the names that JobSet gives them, and all Jobs of the set end."""
+    """The page's example is held first; workers find each other by the names that JobSet gives them, and all end."""
     start = time.monotonic()
-    # The shell's nslookup does not search the cluster's domains, so names are written out.
-    domain = f"train.{TEAM}.svc.cluster.local"
-    finds = f"for n in 0 1 2; do until nslookup train-workers-0-$n.{domain}; do sleep 1; done; done; sleep 5"
     with jobset.closed():
-        leader, workers = replicated("leader", 1, "sleep 5"), replicated("workers", 3, finds)
-        operators.create(jobset.api, body("train", leader, workers))
+        operators.create(jobset.api, example("jobs", "JobSet", TEAM))
         until("its pods are held", lambda: [phase(pod) for pod in pods(jobset, "train")] == ["Gated"] * 4, 60)
         time.sleep(10)
         assert [phase(pod) for pod in pods(jobset, "train")] == ["Gated"] * 4

@@ -8,6 +8,7 @@ import pytest
 from slackwater_lab.frameworks import layers, operators
 from slackwater_lab.frameworks.imagefiles import RAY
 from slackwater_lab.programs.build import missing
+from support.frameworks.examples import example
 from support.frameworks.playground import Object, Playground, phase, requests, role, until
 from support.frameworks.raycluster import CLUSTER, RIGHT, SQUARES, clustered, resource
 from support.frameworks.results import Recorder, Row
@@ -42,11 +43,17 @@ def gone(ray: Playground, name: str) -> None:
     until("its pods are gone", lambda: not ray.pods(TEAM), 120)
 
 
-def hold(ray: Playground, name: str, **spec: object) -> dict[str, Object]:
+def job(name: str, **spec: object) -> Object:
+    """A RayJob of ours."""
+    return resource("RayJob", name, TEAM, entrypoint=ENTRY, **spec)
+
+
+def hold(ray: Playground, body: Object) -> dict[str, Object]:
     """Submit while the nodes are closed, see head and workers held for 20 s, open, wait for the end; all pods seen."""
     seen: dict[str, Object] = {}
+    name = body["metadata"]["name"]
     with ray.closed():
-        operators.create(ray.api, resource("RayJob", name, TEAM, **spec))
+        operators.create(ray.api, body)
         until("head and workers are held", lambda: [phase(pod) for pod in ray.pods(TEAM)] == ["Gated"] * 3, 300)
         time.sleep(20)
         assert [phase(pod) for pod in ray.pods(TEAM)] == ["Gated"] * 3
@@ -61,20 +68,22 @@ def hold(ray: Playground, name: str, **spec: object) -> dict[str, Object]:
 
 
 def test_a_ray_job_is_held_released_and_ends_right(ray: Playground, recorder: Recorder) -> None:
-    """Its cluster is one app with the head as driver; the submitter comes when the cluster is ready, as another app."""
+    """The page's example: its cluster is one app, called as the RayJob; the submitter comes later, as another app."""
     start = time.monotonic()
-    seen = hold(ray, "nightly", entrypoint=ENTRY, rayClusterSpec=clustered(dashboard=True))
+    seen = hold(ray, example("ray", "RayJob", TEAM))
     [submitter] = [pod for pod in seen.values() if CLUSTER not in pod["metadata"]["labels"]]
     assert RIGHT in ray.log(submitter)
     assert Counter(role(pod) for pod in seen.values()) == {"driver": 1, "task": 3}
     assert (role(submitter), requests(submitter)["cpu"]) == ("task", "250m")
     assert sorted(app.partition("/")[0] for app in ray.tracked(TEAM)) == ["job", "ray"]
+    called = {made["spec"]["name"] for app, made in ray.tracked(TEAM).items() if "nightly" in app}
+    assert called == {"nightly"}  # not as the cluster, whose name KubeRay makes up
     members = [pod for pod in seen.values() if pod is not submitter]
     recorder.keep(f"kuberay-{operators.version('kuberay')}-rayjob", members, ray.api)
     recorder.keep(f"rayjob-submitter-{operators.version('kuberay')}", [submitter], ray.api)
     result = (
-        "head and 2 workers held for 20 s and released, one app; the submitter is an app of its own, a task, "
-        "0.5 → 0.25 cpu; remote tasks right"
+        "head and 2 workers held for 20 s and released, one app, called as the RayJob; the submitter is an app of its "
+        "own, a task, 0.5 → 0.25 cpu; remote tasks right"
     )
     recorder.add(Row("Ray", VERSION, "RayJob", result, round(time.monotonic() - start)))
     gone(ray, "nightly")
@@ -84,7 +93,7 @@ def test_where_kuberay_submits_itself_no_pod_waits_beside_the_cluster(ray: Playg
     """`submissionMode: HTTPMode`: the cluster is the only app."""
     start = time.monotonic()
     spec = clustered(dashboard=True)
-    seen = hold(ray, "direct", entrypoint=ENTRY, rayClusterSpec=spec, submissionMode="HTTPMode")
+    seen = hold(ray, job("direct", rayClusterSpec=spec, submissionMode="HTTPMode"))
     assert Counter(role(pod) for pod in seen.values()) == {"driver": 1, "task": 2}
     [head] = [pod for pod in seen.values() if role(pod) == "driver"]
     assert requests(head)["cpu"] == "1"
@@ -108,7 +117,7 @@ def test_a_submitter_with_the_role_of_a_driver_keeps_its_request(ray: Playground
         "metadata": {"labels": {"slackwater.io/role": "driver", **ours}},
         "spec": {"restartPolicy": "Never", "containers": [container]},
     }
-    seen = hold(ray, "hourly", entrypoint=ENTRY, rayClusterSpec=spec, submitterPodTemplate=template)
+    seen = hold(ray, job("hourly", rayClusterSpec=spec, submitterPodTemplate=template))
     [submitter] = [pod for pod in seen.values() if CLUSTER not in pod["metadata"]["labels"]]
     assert (role(submitter), requests(submitter)["cpu"]) == ("driver", "500m")
     assert RIGHT in ray.log(submitter)
@@ -125,8 +134,7 @@ def test_its_deadlines_count_while_it_is_held(limit: str, ray: Playground, recor
     start = time.monotonic()
     name = limit.lower()
     with ray.closed():
-        spec = {"entrypoint": ENTRY, "rayClusterSpec": clustered(dashboard=True), limit: 15}
-        operators.create(ray.api, resource("RayJob", name, TEAM, **spec))
+        operators.create(ray.api, job(name, **{"rayClusterSpec": clustered(dashboard=True), limit: 15}))
         until("it fails behind the gate", lambda: said(ray, name).get("jobDeploymentStatus") == "Failed", 120)
     reason = said(ray, name)["reason"]
     result = f"set to 15 s, fails while held ({reason}): give it the longest wait you accept"

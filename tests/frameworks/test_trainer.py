@@ -1,16 +1,15 @@
 """Kubeflow Trainer: its real controller makes JobSets of TrainJobs, on simulated nodes, which play the containers."""
 
-import re
 import time
 from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 
 import pytest
 import yaml
 
 from slackwater_lab.frameworks import operators
 from slackwater_lab.nodes.simulated import Shape
+from support.frameworks.examples import example
 from support.frameworks.playground import Object, Playground, phase, requests, role, until
 from support.frameworks.results import Recorder, Row
 from support.frameworks.simulated import simulated
@@ -20,7 +19,6 @@ TEAM = "trainer-team"
 VERSION = operators.version("trainer")
 TOLD = f"{VERSION}, JobSet {operators.version('jobset')}"
 JOBS = f"/apis/trainer.kubeflow.org/v1alpha1/namespaces/{TEAM}/trainjobs"
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "users" / "jobs.md"
 STEP = "trainer.kubeflow.org/trainjob-ancestor-step"
 TOGETHER = 5.0  # seconds between the first and the last of pods that start together, at most
 PLAYED = "simulated nodes play the containers"
@@ -124,12 +122,7 @@ def app(trainer: Playground, name: str) -> Object:
 def test_the_example_of_the_page_for_users_runs_as_it_stands_there(trainer: Playground, recorder: Recorder) -> None:
     """Its four nodes wait while only two would find room, start together, and one that dies is replaced."""
     start = time.monotonic()
-    [written] = [
-        body
-        for block in re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
-        for body in yaml.safe_load_all(block)
-        if body.get("kind") == "TrainJob"
-    ]
+    written = example("jobs", "TrainJob", TEAM)
     name = written["metadata"]["name"]
     trainer.cordon(trainer.nodes[1], closed=True)
     try:
