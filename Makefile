@@ -139,7 +139,7 @@ lab-build: $(STAMP) ## build the lab's programs (cached; about 17 minutes withou
 	@$(BIN)/python -m slackwater_lab packages
 	@SLACKWATER_LAB_VERSION=$(KUBERNETES) $(BIN)/python -m slackwater_lab build
 
-frameworks: $(STAMP) ## run real Spark, Ray, Dask, Flink, Argo, JobSet, MPIJobs, TrainJobs and Jobs through it on real nodes (root; images and operators are built once)
+frameworks: $(STAMP) ## run real Spark, Ray, Dask, Flink, Argo, JobSet, MPIJobs, TrainJobs and Jobs through it on real nodes (root; more than an hour; images and operators are built once)
 	@$(BIN)/python -m slackwater_lab packages
 	@$(BIN)/python -m slackwater_lab build
 	@$(BIN)/python -m slackwater_lab frameworks

@@ -20,7 +20,12 @@ containerd) of the lab that claim 8 cores and 16 GiB each, beside two tainted no
 defaults in mode `enforce`. Where a node runs short of memory, the two nodes claim 4 GiB and stand alone. Seconds are
 from the submission to the end, on a machine with two real cores that had other work too: they show that it ends, not
 how fast it is. A case that was not played again keeps the day on which it was.
-
+"""
+LENGTH = """
+The {count} cases together took {minutes} minutes. What comes on top: labs that start, images and operators that are
+built once, and the bursts and the many apps below, whose seconds are in their tables.
+"""
+COLUMNS = """
 | Framework | Version | Case | Result | Seconds | Day |
 |---|---|---|---|---|---|
 """
@@ -107,6 +112,8 @@ class Recorder:
             f"| {row.framework} | {row.version} | {row.case} | {row.result} | {row.seconds} | {row.day} |\n"
             for _, row in sorted(self._rows.items())
         ]
+        minutes = round(sum(row.seconds for row in self._rows.values()) / 60)
+        length = LENGTH.format(count=len(lines), minutes=minutes)
         own = before.partition(BEGIN)[0].rstrip("\n")
         rest = before.partition(END)[2]
-        return f"{own}\n\n{BEGIN}{HEAD}{''.join(lines)}\n{END}{rest}"
+        return f"{own}\n\n{BEGIN}{HEAD}{length}{COLUMNS}{''.join(lines)}\n{END}{rest}"
