@@ -40,6 +40,7 @@ DASK = {"dask.org/cluster-name": "simple"}
 
 # Owners above owners, as the API server would answer.
 ABOVE = {
+    "StatefulSet-spark-s-spark-6f5e2b-0": (owner("Pod", "etl-driver", uid="uid-etl-driver"),),
     "ReplicaSet-session-5d": (owner("Deployment", "session", group="apps"),),
     "Job-pi-mpi-launcher": (owner("MPIJob", "pi-mpi", group="kubeflow.org"),),
     "Job-train-workers-0": (owner("JobSet", "train", group="jobset.x-k8s.io"),),
@@ -60,6 +61,16 @@ OWNERS = Owners(PODS, ABOVE)
 REAL = {
     "spark driver": (spark_driver, "spark/spark-6f5e2b", "driver", ""),
     "spark executor": (spark_executor, "spark/spark-6f5e2b", "task", "0"),
+    "spark executor of the StatefulSet allocator": (
+        pod(
+            "spark-s-spark-6f5e2b-0-0",
+            {**SPARK, "spark-role": "executor", "spark-exec-resourceprofile-id": "0"},
+            owners=[owner("StatefulSet", "spark-s-spark-6f5e2b-0", group="apps")],
+        ),
+        "spark/spark-6f5e2b",
+        "task",
+        "0",
+    ),
     "spark-operator driver": (pi_driver, "spark-operator/pi", "driver", ""),
     "spark-operator executor": (pi_executor, "spark-operator/pi", "task", ""),
     "driver of Apache's operator": (apache_driver, "spark-application/pi", "driver", ""),
