@@ -68,10 +68,11 @@ class AdmissionRound:
         self.line: list[App] = []  # waiting apps in order
         self.waits: dict[str, float | None] = {}  # … and the seconds until their turn comes, as far as they are known
         self.running = [app for app in self.apps if app.started]
+        self._arrived = frozenset(growth.with_room)
         self.waiting = [app for app in self.apps if not app.started and self.sizes[app.id].held_pods]
         self._shares = FairShares(queue, self.running)
         self._order = AppLine(queue, self.sizes, self._shares, snapshot.now, snapshot.patience)
-        self.budget = DriverBudget(snapshot, queue, self.running, self.sizes, driver_nodes)
+        self.budget = DriverBudget(snapshot, queue, self.running, self.sizes, driver_nodes, self._arrived)
         self.assembly = Assembly(rooms, driver_nodes, empty, self.shapes, queue, snapshot.now, snapshot.patience)
         self._slots = PoolSlots(pool, self.sizes, self.running, driver_nodes.serves) if pool else None
         self.bound = OwnersBound(pool, queue.free, self.apps, self.sizes, growth.with_room)
@@ -101,13 +102,14 @@ class AdmissionRound:
                 result.verdicts[app.id] = verdict
                 continue
             (result.grown if grows else result.started).append(app)
-            self.enter(app)
+            self.enter(app, grows=grows)
         self._estimate(result)
         return result
 
-    def enter(self, app: App) -> None:
-        """Charge an app that starts."""
-        self.budget.enter(app)
+    def enter(self, app: App, *, grows: bool = False) -> None:
+        """Charge an app that starts; one that `grows` goes to a machine to come, and tasks here lose nothing by it."""
+        if not grows:
+            self.budget.enter(app)
         if self._slots is not None:
             self._slots.enter(app)
         self._shares.add(app.namespace, self.sizes[app.id].first)
@@ -326,10 +328,14 @@ class AdmissionRound:
         was let in and of which none went claims nothing.
         """
         went = {app for app, _ in gone}
-        run = [each for each in started if each.started or each.id in went]
+        run = [each for each in started if (each.started and self.here(each)) or each.id in went]
         if any(self.budget.wants_tasks(each, gone) for each in run):
             return None
         return self.budget.largest_task(run)
+
+    def here(self, app: App) -> bool:
+        """Whether a started app has something on the nodes there are, or is about to: not only on machines to come."""
+        return not app.afar or any(uid in self._arrived for group in app.groups for uid in group.growing)
 
     def may_backfill(self, app: App, reserve: Callable[[], Resources | None]) -> bool:
         """Whether an app may start into room that is left over: nobody's claim on it counts."""

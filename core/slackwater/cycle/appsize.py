@@ -229,7 +229,7 @@ def task_needs(app: App, tasks: Sequence[PodGroup], home: str, *, coming: bool) 
     """
     led = _led(app)
     for group in tasks:
-        if group.held or (led and group.total > group.charged + group.finished):
+        if group.held or group.growing_in_vain or (led and group.total > group.charged + group.finished):
             together = max(1, len(group.held) + group.charged) if app.gang else 1
             yield TaskNeed(group.request, group.constraints, app.queue, together, group.waiting)
     if app.task_request is not None and coming:

@@ -5,14 +5,15 @@ A driver is a danger to tasks only on nodes that both can reach. So each app is 
     ground    the nodes its tasks can reach, if one of them is large enough for a task and for its driver, which can
               land there; else the nodes of its driver alone, where no task is kept out by it
     C         of the ground's nodes (see admission.capacity)
-    TotalAMC  of drivers that run on the ground, or are on their way and may land there
+    TotalAMC  of drivers that run on the ground, or are on their way and may land there; not of those that wait for a
+              machine that does not exist yet
 
 An app whose task groups reach different nodes has a ground for each of them, and passes the test on all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -56,9 +57,11 @@ class Grounds:
         running: Sequence[App],
         sizes: Mapping[str, AppSize],
         driver_nodes: DriverNodes,
+        growth_with_room: Collection[str] = (),
     ) -> None:
         self._snapshot, self._queue, self._driver_nodes = snapshot, queue, driver_nodes
         self._running, self._sizes = list(running), sizes
+        self._arrived = frozenset(growth_with_room)
         self._made: dict[tuple[bytes, bool], Ground] = {}  # by nodes, and whether they are shared
         self._found: dict[tuple[TaskReach, str, Resources], Ground] = {}  # by tasks and driver
         self._enough: dict[tuple[str, Resources], Mask] = {}  # see _holding
@@ -126,8 +129,12 @@ class Grounds:
         return ground
 
     def _drivers(self, group: PodGroup, ground: Ground) -> int:
-        """Drivers of a started app on the ground: by the node of those that run, else by where they may land."""
-        count = max(group.charged, 1 if group.held else 0)
+        """Drivers of a started app on the ground: by the node of those that run, else by where they may land.
+
+        Those that wait for a machine hold nothing of the nodes there are.
+        """
+        afar = sum(uid not in self._arrived for uid in group.growing)
+        count = max(group.charged - afar, 1 if group.held else 0)
         if ground.nodes is None or not self._lands(group, ground):
             return count if ground.nodes is None else 0
         index = self._snapshot.nodes.index if self._snapshot.nodes else {}

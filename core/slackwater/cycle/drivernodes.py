@@ -133,7 +133,8 @@ class DriverNodes:
         found: dict[TaskNeed, str] = {}
         for app in sorted(self._snapshot.apps, key=lambda app: (app.submitted, app.id)):
             queue = self._queues.get(app.queue)
-            if app.started and queue is not None and helped_by_room(app, queue, self._snapshot):
+            started = app.started and not app.afar
+            if started and queue is not None and helped_by_room(app, queue, self._snapshot):
                 for need in self._claims(app):
                     found.setdefault(need, app.id)
         return found

@@ -77,6 +77,11 @@ class PodGroup:
         return self.released - len(self.growing)
 
     @property
+    def growing_in_vain(self) -> int:
+        """Pods that wait for a machine again, after none came in time."""
+        return len(self.growing) if self.in_vain else 0
+
+    @property
     def together(self) -> int:
         """Those of the group that may come to run at the same time: present and announced."""
         return max(self.expected, len(self.held) + self.blocked + self.charged)
@@ -143,6 +148,12 @@ class App:
         if any(group.running for group in drivers):
             return self.served is not None and self.driver_bound is not None and self.served < self.driver_bound
         return any(group.held or group.released for group in drivers)
+
+    @property
+    def afar(self) -> bool:
+        """Whether all of it that was let go waits for machines which do not exist yet: no node here is its own."""
+        grows = any(group.growing for group in self.groups)
+        return grows and all(group.charged == len(group.growing) for group in self.groups)
 
     @property
     def tasks(self) -> list[PodGroup]:

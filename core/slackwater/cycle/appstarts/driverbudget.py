@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from slackwater.admission.budget import DriverVerdict, RunningMeans, WaitingDriver, admit
 from slackwater.cycle.appsize import AppSize
@@ -23,9 +23,10 @@ class DriverBudget:
         running: Sequence[App],
         sizes: Mapping[str, AppSize],
         driver_nodes: DriverNodes,
+        growth_with_room: Collection[str] = (),
     ) -> None:
         self._snapshot, self._queue, self._sizes, self._driver_nodes = snapshot, queue, sizes, driver_nodes
-        self._grounds = Grounds(snapshot, queue, running, sizes, driver_nodes)
+        self._grounds = Grounds(snapshot, queue, running, sizes, driver_nodes, growth_with_room)
         self._means: RunningMeans | None = None
 
     @property

@@ -291,7 +291,7 @@ class _Holds:
 
     def _reserve(self, app: App) -> App | None:
         """A started app on whose tasks the reserve is spent; else one that would be left without a task."""
-        started = self.admission.running
+        started = list(filter(self.admission.here, self.admission.running))
         if self.admission.admits(app):
             return None
         budget = self.admission.budget

@@ -56,10 +56,10 @@ def at_once(gang: App) -> list[PodGroup]:
 def stuck(app: App, group: PodGroup) -> bool:
     """Whether pods of the group that run cannot end: they wait for pods of their own app that are held.
 
-    A stage waits for those before it, a gang for all of it.
+    A stage waits for those before it, a gang for all of it. So they do for pods that wait in vain for a machine.
     """
-    held = [each for each in app.groups if each.held and not each.driver]
-    return any(app.gang or precedes(app, each, group) for each in held)
+    waiting = [each for each in app.groups if not each.driver and (each.held or each.growing_in_vain)]
+    return any(app.gang or precedes(app, each, group) for each in waiting)
 
 
 def precedes(app: App, first: PodGroup, second: PodGroup) -> bool:

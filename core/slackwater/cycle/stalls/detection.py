@@ -3,7 +3,8 @@
 Looked at ground by ground: tasks that can use other nodes do not help those that cannot. What keeps the tasks does not
 matter here, be it full nodes, a closed pool or a node that is too small: where nothing runs and nothing goes, nothing
 will end by itself. Tasks that run and wait for held ones of their own app (a later stage, the rest of a gang) will not
-end either: a lost node or an eviction can leave them in the room of the very tasks they wait for.
+end either: a lost node or an eviction can leave them in the room of the very tasks they wait for. What was let go so
+that a machine is added, and waited in vain for one, waits like what is held.
 
 And the driver that is in the way of its own tasks: no node could take one beside the drivers there are, but one
 could if that driver were elsewhere or gone. It will never get on, and others may wait for what it holds.
@@ -86,7 +87,7 @@ def detect(
                 history.watches.get(key, StallWatch()),
                 now,
                 running=sum(_on_nodes(group) for app, group in near if not stuck(app, group)),
-                pending=sum(len(group.held) for _, group in waiting),
+                pending=sum(_waiting(group) for _, group in waiting),
                 fits=holding or queue.paused or ended[key] > history.ended.get(key, 0),
             )
             if watch.since is not None and stalled(watch, now, patience.get(queue.name, PATIENCE_SECONDS)):
@@ -109,14 +110,16 @@ def _stall(
     seconds: float,
 ) -> Stall:
     apps = tuple({app.id: app for app, _ in waiting}.values())
-    count = sum(len(group.held) for _, group in waiting)
-    verdict = verdicts.get(apps[0].id)
-    why = verdict.sentence if verdict else ""
+    count, asking = sum(_waiting(group) for _, group in waiting), sum(group.growing_in_vain for _, group in waiting)
+    first = next((app for app in apps if app.held_pods), None)
+    verdict = verdicts.get(first.id) if first else None
+    why = f"; {verdict.app}: {verdict.sentence}" if verdict and verdict.sentence else ""
     runs = sum(_on_nodes(group) for app, group in tasks(apps) if stuck(app, group))
     others = f"what runs of them has to wait for those ({runs} tasks)" if runs else "none runs"
+    kept = "held, or waiting in vain for a machine, are" if asking else "held are"
     words = singular(
-        f"queue {queue.name} has not moved for {seconds:.0f} s: held are {count} tasks of {len(apps)} apps, and "
-        f"{others}; {_room(snapshot, queue, waiting)}" + (f"; {apps[0].id}: {why}" if why else "")
+        f"queue {queue.name} has not moved for {seconds:.0f} s: {kept} {count} tasks of {len(apps)} apps, and "
+        f"{others}; {_room(snapshot, queue, waiting)}{why}"
     )
     return Stall(queue.name, seconds, count, apps, words)
 
@@ -151,7 +154,7 @@ def _own_driver(app: App, need: TaskNeed, seconds: float) -> Stall:
 
 def _blocked(snapshot: Snapshot) -> list[tuple[App, TaskNeed]]:
     """Apps that their own driver keeps from running any task, and those tasks, while others wait too."""
-    if sum(any(group.held or _in_vain(group) for group in app.groups) for app in snapshot.apps) <= 1:
+    if sum(any(group.held or group.growing_in_vain for group in app.groups) for app in snapshot.apps) <= 1:
         return []
     nodes = DriverNodes(snapshot)
     idle = [app for app in snapshot.apps if _idle(app)]
@@ -162,29 +165,24 @@ def _idle(app: App) -> bool:
     """Whether a driver of the app runs, tasks of it wait and none runs."""
     own = [group for _, group in tasks([app])]
     leads = any(group.running for group in app.groups if group.driver)
-    return leads and not app.paused and any(map(_waits, own)) and not any(group.charged for group in own)
+    return leads and not app.paused and any(map(_waiting, own)) and not any(map(_on_nodes, own))
 
 
 def _on_nodes(group: PodGroup) -> int:
     """Pods of a group that run, or soon will."""
-    return group.charged - _in_vain(group)
+    return group.charged - group.growing_in_vain
 
 
-def _in_vain(group: PodGroup) -> int:
-    """Pods of a group that wait again for machines, after none came in time."""
-    return len(group.growing) if group.in_vain else 0
-
-
-def _waits(group: PodGroup) -> bool:
-    """Whether pods of a group wait for room; what pauses was let go in vain, and waits for something else."""
-    return bool(group.held) and not group.pausing
+def _waiting(group: PodGroup) -> int:
+    """Pods of a group that wait for room; what pauses was let go in vain, and waits for something else."""
+    return (0 if group.pausing else len(group.held)) + group.growing_in_vain
 
 
 def _by_constraints(apps: Iterable[App]) -> dict[str, list[tuple[App, PodGroup]]]:
     """Groups of tasks that wait although their app has started, and for no driver of it."""
     found: dict[str, list[tuple[App, PodGroup]]] = {}
     for app, group in tasks(app for app in apps if app.started and not app.paused and led_by_driver(app)):
-        if _waits(group):
+        if _waiting(group):
             found.setdefault(group.constraints, []).append((app, group))
     return found
 

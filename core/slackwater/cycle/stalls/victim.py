@@ -95,4 +95,9 @@ def _waiting(snapshot: Snapshot, verdicts: Mapping[str, Verdict], but: App) -> t
     """The other apps of a queue that wait and were not refused: they go before one whose driver is given up."""
     refused = {app for app, verdict in verdicts.items() if verdict.refused}
     mates = (app for app in snapshot.apps if app.queue == but.queue and app.id != but.id)
-    return tuple(app.id for app in mates if app.id not in refused and app.held_pods)
+    return tuple(app.id for app in mates if app.id not in refused and _waits(app))
+
+
+def _waits(app: App) -> bool:
+    """Whether something of an app is held, or waits in vain for a machine."""
+    return any(group.held or group.growing_in_vain for group in app.groups)

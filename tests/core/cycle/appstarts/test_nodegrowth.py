@@ -8,9 +8,10 @@ import pytest
 
 from slackwater.cycle.appverdicts import WaitReason
 from slackwater.cycle.cycle import Round, decide
-from slackwater.cycle.snapshot import App, Queue
+from slackwater.cycle.snapshot import App, Queue, Snapshot
 from slackwater.resources import Resources
 from slackwater.roles import Role
+from support.builders.nodes import node_table
 from support.builders.snapshots import cpu, driver_app, group, pool, queue, snapshot, task_app
 
 WIDE = Resources(cpu=1, memory=2.0**31)
@@ -221,3 +222,38 @@ class TestInVain:
         outcome = decide(snapshot(vain, other, on=queue(16, free=0, maximum=cpu(64), growth=8)))
         assert grown(outcome)[0].startswith("other/")
         assert len(grown(outcome)) == 4
+
+
+class TestDriversOfMachinesToCome:
+    """A driver that waits for a machine holds nothing of the nodes that are there."""
+
+    ASKS = group("asks", Role.DRIVER, 12, released=1, growing=("asks/driver/0",))
+    APP = App("asks", "team", 0.0, (ASKS,), task_request=cpu(2), has_driver=True, started=True)
+
+    @pytest.mark.parametrize("on_nodes", [False, True], ids=["a sum", "node by node"])
+    def test_it_takes_none_of_the_budget_and_keeps_no_room_for_its_tasks(self, on_nodes: bool) -> None:
+        """Another driver waited beside idle nodes for as long as the machine did not come."""
+        nodes = node_table([[2.0]], total=[[2.0]], kinds=("cpu",)) if on_nodes else None
+        on = queue(2.0, maximum=cpu(30))
+        outcome = decide(snapshot(self.APP, driver_app("here", 1.0), on=on, nodes=nodes))
+        assert plain(outcome) == ["here/driver/0"]
+
+    def test_once_a_node_has_room_for_it_it_counts(self) -> None:
+        """Its tasks will need theirs."""
+        outcome = decide(snapshot(self.APP, driver_app("here", 1.0, driver=3.0), on=queue(16.0, maximum=cpu(30))))
+        assert plain(outcome) == []
+        assert outcome.verdicts["here"].reason is WaitReason.BUDGET
+
+    def test_one_that_asks_in_this_round_takes_none_either(self) -> None:
+        """The one behind it goes into the room that is there in the same round."""
+        asks = driver_app("asks", driver=12.0, task=2.0)
+        outcome = decide(snapshot(asks, driver_app("here", 1.0), on=queue(2.0, maximum=cpu(30))))
+        assert (grown(outcome), plain(outcome)) == (["asks/driver/0"], ["here/driver/0"])
+
+    def test_its_tasks_to_come_keep_no_driver_of_another_queue_from_the_last_node(self) -> None:
+        """They could not run there while their driver is nowhere."""
+        table = node_table([[4.0]], total=[[4.0]], kinds=("cpu",))
+        far = replace(queue(4.0, maximum=cpu(30)), name="far")
+        here = driver_app("here", 1.0, driver=3.0, task=1.0)
+        seen = Snapshot(0.0, (far, queue(4.0)), (replace(self.APP, queue="far"), here), nodes=table)
+        assert plain(decide(seen)) == ["here/driver/0"]

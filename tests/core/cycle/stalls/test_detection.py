@@ -92,7 +92,38 @@ def growing(*, in_vain: bool) -> App:
 def test_a_task_that_waits_in_vain_for_a_machine_hides_no_stall(in_vain: bool) -> None:
     """It ends nothing that others could wait for; as long as a machine may come, it does."""
     stuck = on_nodes(running_app("a", held=1, size=2), growing(in_vain=in_vain))
-    assert [[stall.told for stall in found] for found in looks(stuck, stuck)] == [[], [("a",)] if in_vain else []]
+    assert [[stall.told for stall in found] for found in looks(stuck, stuck)] == [
+        [],
+        [("a", "asks")] if in_vain else [],
+    ]
+
+
+@pytest.mark.parametrize("in_vain", [False, True])
+def test_tasks_that_all_wait_in_vain_for_machines_are_a_stall(in_vain: bool) -> None:
+    """None of them is held; the driver on the node that would serve one of them stood there for ever."""
+    lead = group("own", Role.DRIVER, 3, running=1, seats=("node-0",))
+    task = group("own", size=2, released=1, growing=("own/task/0",), in_vain=in_vain)
+    own = App("own", "team", 0.0, (lead, task), started=True, has_driver=True)
+    _, found = looks(*[on_nodes(own, growing(in_vain=in_vain))] * 2)
+    assert [(stall.told, stall.waiting) for stall in found] == ([(("own", "asks"), 2)] if in_vain else [])
+    assert all("held, or waiting in vain for a machine, are 2 tasks of 2 apps" in stall.words for stall in found)
+
+
+def test_a_driver_whose_own_task_waits_in_vain_for_a_machine_is_in_its_way() -> None:
+    """Tasks of another app run, so that the queue moves; what waits for its node does not."""
+    lead = group("own", Role.DRIVER, 3, running=1, seats=("node-0",))
+    task = group("own", size=2, released=1, growing=("own/task/0",), in_vain=True)
+    own = App("own", "team", 0.0, (lead, task), started=True, has_driver=True)
+    _, [stall] = looks(*[on_nodes(own, running_app("busy", held=1, running=1), room=1.0)] * 2)
+    assert (stall.told, stall.need is not None) == (("own",), True)
+
+
+def test_tasks_wait_in_vain_for_those_of_their_app_that_wait_in_vain_for_a_machine() -> None:
+    """A later stage that runs is no movement while the stage before it has no node."""
+    first = group("dag", stage="map", size=2, released=1, growing=("dag/map/0",), in_vain=True)
+    later = group("dag", stage="reduce", running=1, waiting=True)
+    dag = App("dag", "team", 0.0, (first, later), started=True)
+    assert [[stall.told for stall in found] for found in looks(*[on_nodes(dag)] * 2)] == [[], [("dag",)]]
 
 
 @pytest.mark.parametrize("in_vain", [False, True])

@@ -36,6 +36,17 @@ def test_the_youngest_driver_goes_and_the_others_go_before_it() -> None:
     assert (found.uid, found.ahead) == ("2", ("younger", ("older",)))
 
 
+def test_who_waits_in_vain_for_a_machine_goes_before_the_driver_that_was_given_up() -> None:
+    """The driver would be back on the node before them."""
+    asks = group("asks", size=2, released=1, growing=("asks/task/0",), in_vain=True)
+    waits = App("asks", "team", 0.0, (asks,), started=True)
+    own = running_app("own", held=1)
+    stall, seen = stalled(own, waits)
+    found = choose(stall, seen, {}, [bound("1", "own", Role.DRIVER)])
+    assert found is not None
+    assert found.ahead == ("own", ("asks",))
+
+
 def test_a_task_that_waits_for_a_held_stage_goes_before_any_driver() -> None:
     """It has done nothing yet; nothing is to be remembered of its app."""
     app = running_app("dag")
