@@ -65,6 +65,10 @@ class Growth:
         """Which of these pods have not told yet."""
         return np.flatnonzero(~self._taught[slots])
 
+    def unsettled(self, slots: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which of these pods may still be growing, as far as they were watched."""
+        return ~self._taught[slots]
+
     def watch(self, slots: NDArray[np.intp], uses: Floats, ages: Floats) -> NDArray[np.intp]:
         """Note the use of pods at their ages; return those that have settled: not grown for as long as they grew."""
         # A pod first met when it was old (we have just started) says what it uses, but not how it came there.

@@ -194,6 +194,7 @@ class SampleIntake:
         told, peaks, ramps = self._growth.take_peaks(slots, declared, ended=ended)
         if told.size:
             self._pods.changed[told] = True  # from now on its own peak is known
+            self._charge_drivers(told[self._pods.drivers[told]])
             self.peaks.learn(self._pods.apps[told], peaks, ramps)
 
     def outgrown(self, app: int, declared: Floats) -> None:
@@ -257,18 +258,23 @@ class SampleIntake:
         if grown.size:
             self._growth.note(slots[grown], uses.take(grown, axis=1), self._ages(slots[grown]))
         self._pods.changed[slots] = True
-        driving = self._pods.drivers[slots]
-        if driving.any():
-            at, cells = slots[driving], self._estimates.pods.table
-            charge = self._charges(uses[:, driving], cells[Measure.DECLARED].take(at, axis=1))
-            if (charge != cells[Measure.CHARGE].take(at, axis=1)).any():
-                cells[Measure.CHARGE][:, at] = charge
-                self._estimates.pods.refresh(Measure.CHARGE, self._estimates.pods.held)
+        self._charge_drivers(slots[self._pods.drivers[slots]])
 
-    # max(use, D); of compressible kinds min(that, use × (1 + margin))
-    def _charges(self, uses: Floats, declared: Floats) -> Floats:
-        """What drivers are charged, kind × driver."""
-        full, beyond = np.maximum(uses, declared), self._by_use[:, None]
+    def _charge_drivers(self, drivers: Slots) -> None:
+        """Charge drivers by what they use now."""
+        cells = self._estimates.pods.table
+        before = cells[Measure.CHARGE].take(drivers, axis=1)
+        charge = self._charges(drivers, cells[Measure.DECLARED].take(drivers, axis=1), before)
+        if (charge != before).any():
+            cells[Measure.CHARGE][:, drivers] = charge
+            self._estimates.pods.refresh(Measure.CHARGE, self._estimates.pods.held)
+
+    # max(use, D); of compressible kinds min(that, use × (1 + margin)); of strict ones what it was until it has settled
+    def _charges(self, drivers: Slots, declared: Floats, before: Floats) -> Floats:
+        """What drivers are charged, kind × driver. First samples show less than what its likes were killed for."""
+        uses, beyond = self._estimates.uses.take(drivers, axis=1), self._by_use[:, None]
+        young = self._growth.unsettled(drivers) & self._strict[:, None]
+        full = np.maximum(np.maximum(uses, declared), np.where(young, before, 0.0))
         charges: Floats = np.where(beyond > 0, np.minimum(full, np.maximum(uses * beyond, 0.0)), full)
         return charges
 

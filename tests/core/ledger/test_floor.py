@@ -266,6 +266,20 @@ def test_a_driver_is_charged_what_it_is_placed_by() -> None:
     assert room(ledger, 0.0)[1] == pytest.approx(24.0)
 
 
+def test_a_driver_whose_likes_were_killed_is_charged_so_until_it_has_stopped_growing() -> None:
+    """Seed 40000182: by its first samples tasks came beside it, and it was killed with six others before it."""
+    ledger = ledger_with()
+    driver = PodClaim("p", "n", (1.0, 20.0), (1.0, 20.0), Role.DRIVER, "app", ClaimState.BOUND, None)
+    ledger.evicted(driver)
+    ledger.put(driver._replace(uid="next").running(0.0))
+    left = []
+    for at, use in ((10.0, 8.0), (20.0, 16.0), (40.0, 30.0), (80.0, 30.0), (120.0, 30.0)):
+        measure(ledger, at, {"n": Sample(at, (1.0, use))}, {"next": (1.0, use)})
+        left.append(room(ledger, at)[1])
+    assert left[:3] == pytest.approx([24.0] * 3)
+    assert left[-1] == pytest.approx(34.0)
+
+
 def test_what_a_driver_uses_says_nothing_of_tasks_of_its_size() -> None:
     """World 93429: a driver used twice its memory, and a gang of tasks of that size found no four places any more."""
     task = PodClaim("next", "n", (1.0, 8.0), (1.0, 8.0), Role.TASK, "app", ClaimState.BOUND, None)
