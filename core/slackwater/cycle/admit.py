@@ -202,8 +202,8 @@ class AdmissionRound:
 
     def no_node_verdict(self, app: App, group: PodGroup, position: int = 0) -> Verdict:
         """No node has room for a pod of the group; or one has that a driver may not take, because tasks need it."""
-        if self.rooms.fits(self.shapes[app.id, group.key]):
-            numbers = {"queue": self.queue.name, "claimant": self.bars(app, group).claimant}
+        if (fits := self.rooms.rows(self.shapes[app.id, group.key])).any():
+            numbers = {"queue": self.queue.name, "claimant": self.bars(app, group).claimant(fits)}
             return Verdict(app.id, WaitReason.LAST_NODE, numbers, position)
         numbers = {"queue": self.queue.name, "ask": describe(group.request)}
         return Verdict(app.id, WaitReason.FRAGMENTED, numbers, position)

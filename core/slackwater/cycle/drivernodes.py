@@ -332,13 +332,14 @@ class DriverNodes:
     def _look(self, own: Collection[TaskNeed], request: Resources) -> Bars:
         assert self._table is not None  # noqa: S101 - only asked where nodes are known
         barred = costly = None
-        claimant = ""
+        found: list[tuple[str, Mask]] = []
         most = max(1, self._going)
         for need, owner in {**self._needs, **dict.fromkeys(own, OWN)}.items():
             there = self._of(need)
             spare = there.total - need.together
             if spare < 0 and need in own and not need.later:
-                return Bars(np.ones(len(self._table), np.bool_), None, OWN)  # it would start in vain
+                everywhere = np.ones(len(self._table), np.bool_)
+                return Bars(everywhere, None, ((OWN, everywhere),))  # it would start in vain
             if (spare < 0 and need not in own) or spare >= most * there.most:
                 continue
             if spare < 0:
@@ -348,8 +349,9 @@ class DriverNodes:
                 cost, taken = lost > 0, lost > spare
             costly = cost if costly is None else costly | cost
             if taken.any():
-                barred, claimant = (taken if barred is None else barred | taken), claimant or owner
-        return Bars(barred, costly, claimant)
+                barred = taken if barred is None else barred | taken
+                found.append((owner, taken))
+        return Bars(barred, costly, tuple(found))
 
     def _in_its_own_way(self, need: TaskNeed, request: Resources) -> Mask:
         """Nodes on which a driver would keep a later stage of its own out for ever: those of others end some time."""

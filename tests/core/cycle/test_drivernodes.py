@@ -172,6 +172,18 @@ class TestTasksOfOthers:
             decided = decide(on_nodes(*listed, total=[2.0], room=[1.0]))
             assert decided.verdicts["late"].numbers["claimant"] == "first"
 
+    def test_the_app_that_is_named_needs_a_node_on_which_the_driver_has_room(self) -> None:
+        """Another one needs a node that is full: the driver does not wait for that."""
+        reach = {"first": np.array([True, False]), "second": np.array([False, True])}
+        larger, smaller = (
+            App(name, "team", 0.0, (group(name, size=size, held=3, constraints=on),), started=True)
+            for name, size, on in (("larger", 4.0, "first"), ("smaller", 3.0, "second"))
+        )
+        world = on_nodes(larger, smaller, driver_app("late", 1), total=[4.0, 3.0], room=[0.0, 2.0], reach=reach)
+        decided = decide(world)
+        assert decided.verdicts["late"].numbers["claimant"] == "smaller"
+        assert {each.app: each.claimant for each in holds(world, decided)}["late"] == "smaller"
+
     def test_a_driver_goes_where_another_node_is_left(self) -> None:
         """Two such nodes: one is enough."""
         whole = replace(task_app("whole", held=3, size=2.0), started=True)
@@ -192,7 +204,8 @@ class TestTasksOfOthers:
         assert nodes.bars(early, cpu(1)).barred is None
         nodes.start(large)
         found = nodes.bars(late, cpu(1))
-        assert (found.barred is not None and found.barred.tolist(), found.claimant) == ([True, False], "large")
+        assert (found.barred is not None and found.barred.tolist()) == [True, False]
+        assert [app for app, _ in found.needs] == ["large"]
 
 
 class TestKeptSizes:

@@ -192,7 +192,7 @@ class _Holds:
         elif not app.started and group.driver and (other := self._reserve(app)) is not None:
             found = Claim.RESERVE, other.id, "its tasks wait or are still to come"
         elif not self.admission.seated(app, group):
-            claimant = self.admission.bars(app, group).claimant
+            claimant = self.admission.bars(app, group).claimant(self.rooms.rows(shape))
             owner = app.id if claimant == OWN else claimant
             found = Claim.RESERVE, owner, "its tasks need the node that the driver would take"
         elif self._bound(app, group):

@@ -20,7 +20,11 @@ class Bars(NamedTuple):
 
     barred: Mask | None = None  # nodes it may not take; None: it may take any
     costly: Mask | None = None  # nodes of which tasks would lose a place that is not needed yet
-    claimant: str = ""  # an app whose tasks need one of the barred nodes, or OWN
+    needs: tuple[tuple[str, Mask], ...] = ()  # apps whose tasks need barred nodes, or OWN, each with its nodes
+
+    def claimant(self, rows: Mask) -> str:
+        """The first app whose tasks need one of these nodes, or OWN; "" where they are barred for nobody."""
+        return next((app for app, nodes in self.needs if (nodes & rows).any()), "")
 
     def avoid(self, names: Sequence[str], row: int) -> tuple[str, ...]:
         """The nodes that placement must not choose instead of this one."""
