@@ -5,6 +5,8 @@
     a slow key                what it begins next takes one of as many slots that only slow keys have; nothing of it
                               goes on: it is tried in a slot that nobody else wants
     not seen quick just now   no more than a FEW of a key begin until one of them was quick
+    few are free of all       a key has no more than as many as are left to others, so that those that begin to hang in
+                              turn leave some; the last, half as many as there are slots, are for keys that have none
 
 A key is slow while something of it is held for so long, and after that until all of it was quick for PATIENCE: of a
 webhook whose replicas are not all well, some writes are quick and the next ones hang. Where all keys are slow, as many
@@ -97,8 +99,16 @@ class FairSlots:
             self._begin(_next(self._slow_lines, key), slow=False)
 
     def _may_begin(self, key: str) -> bool:
-        """Whether one more of a quick key may begin: many at once only while its writes are seen to be quick."""
-        return self._going[key] < FEW or _now() - self._quick_at.get(key, -math.inf) < self.patience
+        """Whether one more of a quick key may begin: many at once only while its writes are seen to be quick.
+
+        And only while it leaves as many to others: all that go on may hang from this moment on, and nobody knows yet.
+        """
+        going = self._going[key]
+        if not going:
+            return True
+        if going >= MOST * self.slots - self._held - self._held_slow - self.slots // 2:
+            return False
+        return going < FEW or _now() - self._quick_at.get(key, -math.inf) < self.patience
 
     def _may_try(self) -> bool:
         """Whether a slow key may be tried in an ordinary slot: one that can be given up then, or one of half of all."""

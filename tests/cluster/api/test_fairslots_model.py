@@ -114,6 +114,49 @@ def test_a_quick_key_waits_a_second_at_most_beside_ten_slow_ones(seed: int, quic
     assert play(neighbour(Random(seed), 10, hang, quick_share)) <= 1.0
 
 
+async def beside_newly_hung(keys: int, apart: float) -> float:
+    """The longest wait of a quick key while others, all with many writes under way, begin to hang in turn, for good."""
+    slots, longest, asked, hung = FairSlots(16), 0.0, 0.0, set[str]()
+    now = asyncio.get_running_loop().time
+
+    async def busy(key: str) -> None:
+        while True:
+            async with slots.slot(key):
+                await asyncio.sleep(0.05)
+                if key in hung:
+                    await asyncio.Event().wait()
+
+    async def quick() -> None:
+        nonlocal longest, asked
+        while True:
+            asked = now()
+            async with slots.slot("quick"):
+                longest = max(longest, now() - asked)
+                await asyncio.sleep(0.05)
+            await asyncio.sleep(0.1)
+
+    writes = [asyncio.create_task(quick())]
+    for number in range(keys):
+        writes += [asyncio.create_task(busy(f"k{number}")) for _ in range(40)]
+        await asyncio.sleep(apart)
+        hung.add(f"k{number}")
+        await asyncio.sleep(apart)
+    await asyncio.sleep(30)
+    longest = max(longest, now() - asked)
+    for each in writes:
+        each.cancel()
+    await asyncio.gather(*writes, return_exceptions=True)
+    assert is_empty(slots)
+    return longest
+
+
+@pytest.mark.parametrize("apart", [0.2, 1.0])
+@pytest.mark.parametrize("keys", [3, 12])
+def test_keys_that_begin_to_hang_one_after_another_leave_slots_to_a_quick_one(keys: int, apart: float) -> None:
+    """Three had all places, ordinary and slow ones: each had sixteen in the moment in which its webhook hung."""
+    assert play(beside_newly_hung(keys, apart)) <= 1.1
+
+
 async def one_after_another(slots: FairSlots | asyncio.Semaphore, keys: int, seconds: float) -> float:
     """How long 400 writes of so many keys take that last so long each."""
 
