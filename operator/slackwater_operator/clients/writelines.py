@@ -48,6 +48,10 @@ class WriteLines:
         """Whether something of a line waits or is being written."""
         return key in self._hands
 
+    def length(self, key: str) -> int:
+        """How many of a line wait."""
+        return len(self._lines.get(key, ()))
+
     def stuck(self, key: str) -> bool:
         """Whether something of a line is being written, and takes long."""
         return self.busy(key) and self.slots.slow(key)

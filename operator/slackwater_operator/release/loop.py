@@ -176,12 +176,10 @@ class ReleaseLoop:
         unnoted = self.cache.quarantine.unnoted
         if unnoted:
             self.metrics.set_aside.labels("unnoted").inc(unnoted)
-        taken = self.cache.quarantine.take()
-        for each in taken:
+        for each in self.cache.quarantine.take():
             self.metrics.set_aside.labels(each.part.value).inc()
             self.announcer.add(each.pod.uid, Happened(Happening.UNREADABLE, each.pod, each.problem))
-        if taken:
-            await self.announcer.post()
+        await self.announcer.post()  # what waited for its turn, too
 
     async def _rest(self, took: float, *, busy: bool) -> None:
         """Until there is news, at least a moment, at most the idle period."""

@@ -1,11 +1,13 @@
 """Events on the pod that stands for an app: admitted, held, released, refused, parked, stalled, outgrown, not evicted.
 
-Never a flood.
+Never a flood: all namespaces share a rate and take turns at it, a few events of each wait for it, and the rest is
+dropped and counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -31,6 +33,7 @@ COMPONENT = "slackwater-operator"
 AGAIN = 60.0
 # An app that waits shorter than this is not worth an event.
 PATIENCE = 5.0
+FEW = 10  # events of a namespace that wait for their turn
 MOST = 1024  # bytes the API server accepts in a message
 PARKED = "released, but no node took it in time: its share goes to others and it waits for a new one"
 ENDING = "because it is being terminated"  # the API server's words about a namespace
@@ -86,7 +89,8 @@ class EventWriter:
     lines: WriteLines = field(default_factory=WriteLines)
     _apps: dict[str, _Told] = field(default_factory=dict)
     _last: dict[tuple[str, Happening], float] = field(default_factory=dict)
-    _queue: list[Happened] = field(default_factory=list)
+    _waiting: dict[str, deque[Happened]] = field(default_factory=dict)  # by namespace
+    _turns: dict[str, float] = field(default_factory=dict)  # when each had its last turn, in that order
     _ending: dict[str, float] = field(default_factory=dict)  # namespaces that take no more events, and since when
 
     def observe(self, said: AppStatus, lead: PodRecord, *, started: bool, problems: Iterable[str]) -> None:
@@ -127,7 +131,7 @@ class EventWriter:
         if now - self._last.get(key, float("-inf")) < AGAIN:
             return
         self._last[key] = now
-        self._queue.append(happened)
+        self._waiting.setdefault(happened.pod.namespace, deque()).append(happened)
 
     def forget(self, alive: set[str]) -> None:
         """Drop what is known of apps that are gone."""
@@ -137,21 +141,46 @@ class EventWriter:
             del self._last[key]
 
     async def post(self) -> None:
-        """Send what is queued, as far as the rate allows; the rest is dropped and counted."""
-        waiting, self._queue = self._queue, []
-        self._ending = {name: at for name, at in self._ending.items() if self.clock() - at < AGAIN}
-        for happened in waiting:
+        """Send what is queued, as far as the rate allows; a few wait for the next time, the rest is dropped."""
+        now = self.clock()
+        self._ending = {name: at for name, at in self._ending.items() if now - at < AGAIN}
+        self._turns = {name: at for name, at in self._turns.items() if now - at < AGAIN}
+        for happened in self._in_turn():
             if not self.lines.add(happened.pod.namespace, partial(self._post, happened)):
                 self.metrics.events.labels("dropped").inc()
         await self.lines.settle()
+        self._drop()
+
+    def _in_turn(self) -> Iterator[Happened]:
+        """What may be sent now: first of namespaces that had no turn for longest, else a busy one would have them all.
+
+        Where a webhook hangs nothing more is sent: it would only take turns.
+        """
+        quick = [name for name in self._waiting if not self.lines.stuck(name)]
+        ready = deque(sorted(quick, key=lambda name: self._turns.get(name, float("-inf"))))
+        while ready and self.bucket.take():
+            name = ready.popleft()
+            self._turns[name] = self.clock()
+            line = self._waiting[name]
+            yield line.popleft()
+            if line:
+                ready.append(name)
+            else:
+                del self._waiting[name]
+
+    def _drop(self) -> None:
+        """Of what could not be sent a few stay for each namespace, with those that are being sent."""
+        for name, line in list(self._waiting.items()):
+            while len(line) + self.lines.length(name) > FEW and line:
+                line.pop()
+                self.metrics.events.labels("dropped").inc()
+            if not line:
+                del self._waiting[name]
 
     async def _post(self, happened: Happened) -> None:
         pod = happened.pod
         if pod.namespace in self._ending:
             self.metrics.events.labels("gone").inc()
-            return
-        if not self.bucket.take():
-            self.metrics.events.labels("dropped").inc()
             return
         try:
             answer = await self.session.write("POST", api_path("events", namespace=pod.namespace), self._body(happened))

@@ -55,7 +55,7 @@ def test_every_refusal_is_told_as_one_and_at_once(reason: WaitReason) -> None:
 
 
 def test_a_flood_of_events_is_cut_off() -> None:
-    """Beyond the burst events are dropped and counted, not queued."""
+    """Beyond the burst ten wait for their turn, and the rest is dropped and counted."""
     world = enforcing()
     lead = world.create("t", app="etl")
     writes = Writes()
@@ -66,6 +66,27 @@ def test_a_flood_of_events_is_cut_off() -> None:
     asyncio.run(speaker.post())
     assert len(writes.made) == 5
     assert {body["reason"] for _, _, body in writes.made} == {Happening.REFUSED.value}
+    assert speaker.metrics.events.labels("dropped")._value.get() == 5
+
+
+def test_a_namespace_that_tells_more_than_the_rate_drops_nobody_elses_events() -> None:
+    """It had every token as soon as there was one, and what happened to others was told to nobody."""
+    world = enforcing()
+    world.namespace("calm")
+    busy, calm = world.create("t", app="busy"), world.create("c", namespace="calm", app="calm")
+    writes = Writes()
+    speaker = announcer(world, writes, burst=5)
+    for second in range(30):
+        for number in range(20):
+            speaker.add(f"team/{second}/{number}", Happened(Happening.UNREADABLE, busy, "nonsense"))
+        asyncio.run(speaker.post())
+        if second % 10 == 5:
+            speaker.add(f"calm/{second}", Happened(Happening.HELD, calm, "no room"))
+            asyncio.run(speaker.post())
+        world.now += 1
+    told = [body["involvedObject"]["name"] for _, _, body in writes.made]
+    assert told.count("c") == 3
+    assert len(told) == 5 + 29, "and no event less is told"
 
 
 @pytest.mark.parametrize(
