@@ -1,6 +1,7 @@
 """The writer of TrackedApps: at most one write per app and ten seconds, and only when something is different.
 
-All apps share a number of writes a second. Half of them, at most, are for objects of apps that are gone.
+All apps share a number of writes a second. Half of them, at most, are for objects of apps that are gone: namespaces
+take turns at these, and one in which too many wait for them gets no new objects.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -56,6 +58,8 @@ KEEP_LEARNED = 8 * 86_400.0
 REFUSED = 60.0
 # … but of so many series of a namespace at most, the youngest: names that never come again must not fill etcd.
 MOST_SERIES = 500
+# Objects of a namespace whose apps are gone that may wait to be swept: sweeping one takes more writes than making it.
+MOST_GONE = 1000
 NEVER = float("-inf")
 
 
@@ -76,6 +80,9 @@ class TrackedAppWriter:
     _ended: dict[str, float] = field(default_factory=dict)
     _objects: dict[str, str] = field(default_factory=dict)  # app → namespace/name of its object
     _closed: dict[str, float] = field(default_factory=dict)  # namespaces that take no object, and until when
+
+    _crowded: frozenset[str] = frozenset()  # namespaces in which more than may wait to be swept
+    _swept: dict[str, float] = field(default_factory=dict)  # when each of those that have any had its last turn
 
     def __post_init__(self) -> None:
         self.sweeps = self.bucket.half()
@@ -109,8 +116,11 @@ class TrackedAppWriter:
         if not differs(before, body) and not reads(before, body):
             return True
         patience = self.every if differs(before, body) else max(self.every, lasting(before))
-        closed = key not in self._known and self._closed.get(each.namespace, 0.0) > self.clock()
-        if closed or self.clock() - at < patience or not self.bucket.take():
+        if (
+            (key not in self._known and self._takes_none(each.namespace))
+            or self.clock() - at < patience
+            or not self.bucket.take()
+        ):
             return False
         body |= self._judged(before, body)
         try:
@@ -147,22 +157,30 @@ class TrackedAppWriter:
         alive = {key for app, key in self._objects.items() if app in cache.views}
         last = self._last_runs()
         self._ended = {key: at for key, at in self._ended.items() if key not in alive}
-        gone = [key for key in self._known if key not in alive and self._to_sweep(key, last)]
+        gone = dict[str, deque[str]]()
+        for key, record in self._known.items():
+            if key not in alive and self._to_sweep(key, last):
+                gone.setdefault(record.namespace, deque()).append(key)
+        self._crowded = frozenset(name for name, keys in gone.items() if len(keys) > MOST_GONE)
+        self._swept = {name: at for name, at in self._swept.items() if name in gone}
         # Before the first write: while one takes long there would be a place for the next, for ever.
-        for key, name in [each for each in self._in_turn(gone, behind) if self.sweeps.take() and self.bucket.take()]:
+        for key, name in list(self._in_turn(gone, behind)):
             self.lines.add(name, partial(self._sweep, key, last, cache))
         await self.lines.settle()
 
-    def _in_turn(self, gone: Iterable[str], behind: Collection[str]) -> Iterator[tuple[str, str]]:
-        """What may be swept, with its namespace: one object where writes lag behind, or those of apps never came."""
-        one = set[str]()
-        for key in gone:
-            namespace = key.partition("/")[0]
-            if self.lines.stuck(namespace) or namespace in one:
-                continue
-            if namespace in behind:
-                one.add(namespace)
-            yield key, namespace
+    def _in_turn(self, gone: Mapping[str, deque[str]], behind: Collection[str]) -> Iterator[tuple[str, str]]:
+        """What the rate lets sweep now, with its namespace: those first that had no turn for longest.
+
+        One object where writes lag behind, or those of apps never came.
+        """
+        lines = {name: keys for name, keys in gone.items() if not self.lines.stuck(name)}
+        ready = deque(sorted(lines, key=lambda name: self._swept.get(name, NEVER)))
+        while ready and self.sweeps.take() and self.bucket.take():
+            name = ready.popleft()
+            self._swept[name] = self.clock()
+            yield lines[name].popleft(), name
+            if lines[name] and name not in behind:
+                ready.append(name)
 
     def _to_sweep(self, key: str, last: frozenset[str]) -> bool:
         """Whether it is time to say that the app of an object is gone, or to delete it."""
@@ -182,6 +200,10 @@ class TrackedAppWriter:
             self._ended[key] = self.clock()
         if not done and key in self._known:
             self._known[key] = self._known.pop(key)
+
+    def _takes_none(self, namespace: str) -> bool:
+        """Whether a namespace gets no new object now: the last was refused, or too many there wait to be swept."""
+        return namespace in self._crowded or self._closed.get(namespace, 0.0) > self.clock()
 
     def _key(self, each: AppView) -> str:
         """The app's object, else the one to make: `job/etl` and `job-etl` would both be called job-etl."""

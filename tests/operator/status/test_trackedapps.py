@@ -182,3 +182,35 @@ def test_what_is_gone_does_not_keep_live_apps_from_the_few_writes_of_a_namespace
     assert len(live) >= 3
     assert len([name for name in swept if name.startswith("team")]) >= 3
     assert len([name for name in swept if name.startswith("other")]) >= 15
+
+
+def gone(namespace: str, number: int, **status: Any) -> list[CustomRecord]:
+    """Objects of so many apps that are not there."""
+    places = [f"{namespace}{each}" for each in range(number)]
+    return [CustomRecord(name=name, namespace=namespace, spec={"app": name}, status=status) for name in places]
+
+
+def test_objects_of_a_namespace_with_thousands_of_gone_apps_hold_up_those_of_no_other() -> None:
+    """They came first and took every write for objects of apps that are gone: an app of others went on "running"."""
+    world = enforcing(node("a", cpu=1))
+    made = few_writes(world, rate=2)
+    made.tracker.set([*gone("busy", 3000), *gone("calm", 2)])
+    for _ in range(4):
+        asyncio.run(made.tracker.sweep(world.cache))
+        world.now += 1
+    assert {"calm0", "calm1"} <= finished(world)
+
+
+def test_a_namespace_whose_gone_apps_cannot_be_swept_in_time_gets_no_more_objects() -> None:
+    """Making one takes one write and sweeping it two: where apps came and went quickly, objects grew without bound."""
+    world = enforcing(node("a", cpu=64))
+    world.namespace("busy")
+    made = few_writes(world, rate=2)
+    made.tracker.set(gone("busy", 3000))
+    world.create("late", cpu=1, namespace="busy", app="late")
+    world.create("other", cpu=1, app="other")
+    turn(made, world, 20)
+    assert tracked(world) == {"other"}
+    made.tracker.drop(gone("busy", 2500))
+    turn(made, world, 20)
+    assert tracked(world) == {"other", "late"}
