@@ -99,12 +99,22 @@ SHOWN = 60  # characters of a value that is quoted
 # it on one line) neither, and of an address no user and password.
 SECRET = re.compile(r"header|password|secret|token", re.IGNORECASE)
 SECTIONS = frozenset(kind for kind, told in REFUSALS.items() if told == "{given} is not an object")
-USER = re.compile(r"(\w+://)?[^\s'\"]*@")
+WORD = re.compile(r"[^\s'\"]+")
+SCHEME = re.compile(r"\w+://")
 
 
 def without_user(text: str) -> str:
-    """The text with no user and password in any of its addresses: `https://…@host/path`."""
-    return USER.sub(r"\1…@", text)
+    """The text with no user and password in any of its addresses: `https://…@host/path`.
+
+    Word by word, each looked at once: the text may be as long as a stranger likes.
+    """
+    return WORD.sub(_without_user, text)
+
+
+def _without_user(word: re.Match[str]) -> str:
+    user, at, host = word[0].rpartition("@")
+    scheme = SCHEME.match(user)
+    return f"{scheme[0] if scheme else ''}…@{host}" if at else word[0]
 
 
 def refusal(errors: Iterable[Mapping[str, Any]]) -> tuple[str, str]:

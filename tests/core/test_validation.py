@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from time import process_time
 from typing import Annotated, Literal
 
 import numpy as np
@@ -173,3 +174,13 @@ def test_no_secret_is_quoted(given: object, place: str, told: str) -> None:
     with pytest.raises(ValidationError) as caught:
         Reached.model_validate(given)
     assert refusal(caught.value.errors()) == (place, told)
+
+
+@pytest.mark.parametrize("text", ["x" * 20_000, "@" * 20_000, "s://" * 5_000])
+def test_a_long_value_that_is_refused_is_quoted_in_no_time(text: str) -> None:
+    """Users were looked for from each letter on: the operator stood still, for 11 minutes at 250 kB."""
+    began = process_time()
+    with pytest.raises(ValidationError) as caught:
+        Reached.model_validate({"url": text})
+    assert refusal(caught.value.errors())[1]
+    assert process_time() - began < 0.5
