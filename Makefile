@@ -174,6 +174,9 @@ requirements: $(STAMP) ## write image/*.txt anew: what the image installs, with 
 audit: ## whether an advisory is known for a version that the image installs (asks the package index)
 	@$(PYTHON) image/audit.py
 
+bom: ## write dist/bom.cdx.json: what the image installs, as a bill of materials (CycloneDX)
+	@mkdir -p dist && $(PYTHON) image/bom.py > dist/bom.cdx.json
+
 image: ## build the image (needs Docker)
 	docker build -t slackwater:$$(sed -n 's/^__version__ = "\(.*\)"/\1/p' core/slackwater/__init__.py) .
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -80,15 +83,20 @@ def test_what_others_wrote_runs_in_no_job_that_may_publish() -> None:
         assert all(step["with"]["persist-credentials"] is False for step in kept), name
 
 
-@pytest.fixture(scope="module")
-def audit() -> Any:
-    """The command, as it lies beside the lists."""
-    spec = importlib.util.spec_from_file_location("audit", ROOT / "image" / "audit.py")
+def command(name: str) -> Any:
+    """A command that lies beside the lists."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "image" / f"{name}.py")
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def audit() -> Any:
+    """What judges versions."""
+    return command("audit")
 
 
 def index(path: str) -> Any:
@@ -123,3 +131,42 @@ def test_every_package_of_the_image_is_looked_at(audit: Any) -> None:
     assert lines[-1] == "3 packages: 1 with advisories, 2 judged, 1 not"
     assert lines[0] == "bad 1: PYSEC-1"
     assert "older 1" in lines[1]
+
+
+def test_the_bill_of_materials_names_each_file_that_the_image_may_install(capsys: pytest.CaptureFixture[str]) -> None:
+    """As the release attests it, from the same list; the same list gives the same bill."""
+    bom = command("bom")
+    bills = []
+    for _ in range(2):
+        assert bom.main() == 0
+        bills.append(capsys.readouterr().out)
+    assert bills[0] == bills[1]
+    told = json.loads(bills[0])
+    assert (told["bomFormat"], told["specVersion"]) == ("CycloneDX", "1.6")
+    pinned = versions()
+    found = {each["name"]: each for each in told["components"]}
+    assert {name: each["version"] for name, each in found.items()} == {
+        name: pinned[name] for name in wanted()["programs.txt"]
+    }
+    hashes = [each["content"] for name in found for each in found[name]["externalReferences"][0]["hashes"]]
+    assert hashes == re.findall(r"sha256:(\w+)", (ROOT / "image" / "programs.txt").read_text(encoding="utf-8"))
+    assert re.fullmatch(r"urn:uuid:[0-9a-f-]{36}", told["serialNumber"])
+
+
+def test_a_changed_file_of_a_package_makes_another_bill() -> None:
+    """A number of its own: nobody takes one bill for the other."""
+    bom = command("bom")
+    bills = [bom.bill("1", [bom.Package("a", "1", (digest * 64,))]) for digest in "ab"]
+    assert bills[0]["serialNumber"] != bills[1]["serialNumber"]
+
+
+def test_the_bill_that_a_release_signs_is_made_by_python_alone() -> None:
+    """A package that came without a hash could write into it whatever it likes."""
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yaml").read_text(encoding="utf-8"))
+    runs = [step["run"] for step in workflow["jobs"]["check"]["steps"] if "run" in step]
+    assert "make bom" in runs
+    assert not any("pip" in run for run in runs)
+    tree = ast.parse((ROOT / "image" / "bom.py").read_text(encoding="utf-8"))
+    used = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
+    used |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert {name.partition(".")[0] for name in used} <= sys.stdlib_module_names
