@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from slackwater.errors import BadNumber
-from slackwater.estimation.risk import CLOSE, Outlook, steadied
+from slackwater.estimation.risk import CLOSE, Outlook, steadied, summed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -320,27 +320,30 @@ class Promises:
             self._open.append(promise)
 
     def places(self, home: Rows, since: Floats) -> Rows:
-        """For `watch`: each pod's node and the first promise that is about it, as one number.
+        """For `watch`: the first promise that is about each pod, and its node, as one number.
 
         A promise is about the pods that were there when it was made: those that came later do not count.
         """
-        first = np.searchsorted(np.array([promise.at for promise in self._open]), since)
-        return home * (len(self._open) + 1) + first
+        if not self._open:
+            return home
+        made = np.array([promise.at for promise in self._open])
+        late, nodes = np.flatnonzero(since > made[0]), len(self._open[0].used)
+        places = home.copy()
+        places[late] += nodes * np.searchsorted(made, since[late])
+        return places
 
     def watch(self, now: float, use: Floats, places: Rows, system: Floats | None = None) -> list[Promise]:
         """Take in a sample of all pods, and of what no pod accounts for; return the promises that are over."""
         if not self._open:
             return []
         nodes, width = len(self._open[0].used), len(self._open) + 1
-        sums: Floats = (
-            np.bincount(places, use, minlength=nodes * width).reshape(nodes, width).astype(np.float64, copy=False)
-        )
+        sums = summed(places, use, width * nodes).reshape(width, nodes)
         if system is not None:
-            sums[:, 0] += system
+            sums[0] += system
         # A pod counts for every promise made since it came.
-        sums = sums.cumsum(axis=1)
-        for column, promise in enumerate(self._open):
-            np.maximum(promise.used, sums[:, column], out=promise.used)
+        np.cumsum(sums, axis=0, out=sums)
+        for promise, used in zip(self._open, sums, strict=False):  # the last are of pods that no promise is about
+            np.maximum(promise.used, used, out=promise.used)
         over = [promise for promise in self._open if now - promise.at >= self._horizon]
         self._open = self._open[len(over) :]
         return over

@@ -169,8 +169,8 @@ class Peaks:
 
     def spread(self, apps: NDArray[np.intp], kind: int) -> tuple[Floats, Floats]:
         """Mean and variance of what the pods of these apps came to use, of one kind; NaN where too few were watched."""
-        mean, variance = self._spreads[kind].take(apps, axis=1)
-        return mean, variance
+        mean, variance = self._spreads[kind]
+        return mean[apps], variance[apps]  # half the time of `take`
 
     def caps(self, apps: NDArray[np.intp], uses: Floats) -> Floats:
         """Kind × pod: max(own use, the app's peak) × (1 + margin) where the app is known, else infinite."""

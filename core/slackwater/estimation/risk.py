@@ -94,12 +94,17 @@ class PodLevels:
             self._sample(use[..., block], since, half_life, _part(at, block))
 
     def _sample(self, use: Floats, dt: Floats | float, half_life: float, at: Rows | slice) -> None:
-        seen, level = self.seen[at] + dt, self.level[..., at]
+        seen, level, variance = self.seen[at], self.level[..., at], self.variance[..., at]
+        seen += dt
         weight = np.maximum(dt / seen, 1.0 - 0.5 ** (dt / half_life))
         off = use - level
         moved = weight * off
-        self.seen[at], self.level[..., at] = seen, level + moved
-        self.variance[..., at] = (1.0 - weight) * (self.variance[..., at] + moved * off)
+        level += moved
+        off *= moved
+        variance += off
+        variance *= np.subtract(1.0, weight, out=weight)
+        if not isinstance(at, slice):  # those of a slice were the arrays themselves
+            self.seen[at], self.level[..., at], self.variance[..., at] = seen, level, variance
 
 
 def _part(at: Rows | slice, block: slice) -> Rows | slice:
@@ -125,18 +130,20 @@ class Usual(NamedTuple):
 
 def usual(levels: PodLevels, request: Floats, trust: float = TRUST) -> Usual:
     """Means over pods, each weighted by how long it was watched: n / (n + k)."""
-    weight, asked = levels.seen / (levels.seen + trust), request
-    asking = request > NEXT_TO_NOTHING
-    if not asking.all():
-        weight, asked = np.where(asking, weight, 0.0), np.where(asking, request, 1.0)
-    parts = list(blocks(len(request)))
-    total = sum(float(weight[part].sum()) for part in parts)
+    weight, share = levels.seen / (levels.seen + trust), np.empty(len(request))
+    total = told = within = 0.0
+    for part in blocks(len(request)):
+        asked, asking = request[part], request[part] > NEXT_TO_NOTHING
+        if not asking.all():
+            asked, weight[part] = np.where(asking, asked, 1.0), np.where(asking, weight[part], 0.0)
+        np.divide(levels.level[part], asked, out=share[part])
+        total += float(weight[part].sum())
+        told += float(weight[part] @ share[part])
+        within += float(weight[part] @ (levels.variance[part] / asked**2))
     if total <= 0:
         return Usual()
-    share = levels.level / asked
-    mean = sum(float(weight[part] @ share[part]) for part in parts) / total
-    within = sum(float(weight[part] @ (levels.variance[part] / asked[part] ** 2)) for part in parts)
-    between = sum(float(weight[part] @ (share[part] - mean) ** 2) for part in parts)
+    mean = told / total
+    between = sum(float(weight[part] @ (share[part] - mean) ** 2) for part in blocks(len(request)))
     return Usual(mean, within / total, between / total)
 
 
@@ -165,27 +172,42 @@ def outlook(
     level, variance = np.empty(len(request)), np.empty(len(request))
     for part in blocks(len(request)):
         told = None if prior is None else (prior[0][part], prior[1][part])
-        level[part], variance[part] = _expected(levels.take(part), request[part], known, told, trust)
+        _expect(levels.take(part), request[part], known, told, trust, (level[part], variance[part]))
     centre = summed(home, level, nodes)
     if together is not None:
-        variance = summed(together.group, np.sqrt(variance, out=variance), len(together.home)) ** 2
+        variance = summed(together.group, np.sqrt(variance, out=variance), len(together.home))
+        variance *= variance
         home = together.home
     return Outlook(centre, np.sqrt(summed(home, variance, nodes)))
 
 
-def _expected(
-    levels: PodLevels, request: Floats, known: Usual, prior: tuple[Floats, Floats] | None, trust: float
-) -> tuple[Floats, Floats]:
-    """What is expected of each pod, and its variance."""
-    square = request**2
-    mean, variance, between = known.mean * request, known.variance * square, known.between * square
-    if prior is not None:
-        mean = np.where(np.isnan(prior[0]), mean, prior[0])
-        between = np.where(np.isnan(prior[1]), between, prior[1])
+def _expect(
+    levels: PodLevels,
+    request: Floats,
+    known: Usual,
+    prior: tuple[Floats, Floats] | None,
+    trust: float,
+    out: tuple[Floats, Floats],
+) -> None:
+    """Work out what is expected of each pod, and its variance; into `out`."""
     told = levels.seen / (levels.seen + trust)
     own = told if known.noise == 1.0 else levels.seen / (levels.seen + trust * known.noise)
-    spread = told * levels.variance + (1.0 - told) * variance + (1.0 - own) * between
-    return own * levels.level + (1.0 - own) * mean, spread
+    level, spread = np.multiply(own, levels.level, out=out[0]), np.multiply(told, levels.variance, out=out[1])
+    rest = 1.0 - own
+    square = request**2
+    if known.variance:
+        spread += (1.0 - told) * (known.variance * square)
+    mean, between = prior or (None, None)
+    level += rest * _or_else(mean, known.mean, request)
+    spread += rest * _or_else(between, known.between, square)
+
+
+def _or_else(found: Floats | None, share: float, whole: Floats) -> Floats:
+    """What is known, and a share of the whole where that is NaN."""
+    if found is None:
+        return share * whole
+    unknown = np.isnan(found)
+    return np.where(unknown, share * whole, found) if unknown.any() else found
 
 
 class Together(NamedTuple):

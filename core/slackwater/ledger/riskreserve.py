@@ -278,7 +278,8 @@ class RiskMargins:
     def _gather(self) -> Crowd:
         """The pods that count now. Who rises together is found anew when pods have changed."""
         homes = self._estimates.pods.homes
-        slots = _run(np.flatnonzero((homes > 0) & ~self._pods.drivers))
+        counted = (homes > 0) & ~self._pods.drivers
+        slots = slice(0, len(counted)) if counted.all() else _run(np.flatnonzero(counted))
         home, apps, last = homes[slots] - 1, self._pods.apps[slots].copy(), self._crowd
         same = last is not None and np.array_equal(last.home, home) and np.array_equal(last.apps, apps)
         together = last.together if last is not None and same else by_app(home, apps, NO_APP)

@@ -34,6 +34,21 @@ def test_later_samples_weigh_by_their_half_life() -> None:
     assert levels.level[0] == pytest.approx(4.0)
 
 
+def test_places_in_a_row_and_one_by_one_are_sampled_alike() -> None:
+    """To the last bit: those in a row are written in place."""
+    uses = np.random.default_rng(2).random((3, 2, 5))
+    row, single = PodLevels.empty(5, kinds=2), PodLevels.empty(5, kinds=2)
+    for use in uses:
+        row.sample(use[:, 1:4], 300.0, at=slice(1, 4))
+        single.sample(use[:, 3:0:-1], 300.0, at=np.array([3, 2, 1]))
+    for name in ("seen", "level", "variance"):
+        assert np.array_equal(getattr(row, name), getattr(single, name))
+    assert (row.seen.tolist(), row.level.all(axis=0).tolist()) == (
+        [0, 900, 900, 900, 0],
+        [False, True, True, True, False],
+    )
+
+
 def test_another_pod_in_the_same_place_starts_from_nothing() -> None:
     """Forgetting touches only that place."""
     levels = watched((2.0, 3.0))
