@@ -36,7 +36,9 @@ def command(
     ],
     risk: Annotated[str, typer.Option(help="Probability that a promise of `slackwater` is exceeded.")] = "1%",
     residents: Annotated[int, typer.Option(help="Tasks on a machine at any moment.")] = 40,
-    horizon: Annotated[str, typer.Option(help="How long a promise is to hold, such as 90m or 6h.")] = "6h",
+    horizon: Annotated[
+        str, typer.Option(help="How long a promise is to hold, such as 90m or 6h; at least one sample, 5m.")
+    ] = "6h",
     machines: Annotated[int, typer.Option(help="Machines played side by side.")] = 100,
     days: Annotated[int, typer.Option(help="Days played; the first is not counted.")] = 7,
     whole_day: Annotated[
