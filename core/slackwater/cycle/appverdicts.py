@@ -85,13 +85,13 @@ SENTENCES: Mapping[WaitReason, str] = {
     ),
     WaitReason.BEHIND: "waits behind {ahead}, which waits for {why}",
     WaitReason.POOL: (
-        "the {category} pool has {size:.1f} of {tot:.1f} slots; {occupied:.1f} are taken or promised to apps "
-        "that have started, and this app needs {need:.1f}"
+        "the {category} pool has {size:.1f} of {tot:.1f} slots; apps that have started need {occupied:.1f} for pods "
+        "that run and tasks that wait, and this app needs {need:.1f} more"
     ),
     WaitReason.LENT: (
-        "the {category} pool has {size:.1f} of {tot:.1f} slots; {occupied:.1f} are taken or promised to apps "
-        "that have started, and this app needs {need:.1f}, but only {unused:.1f} of the queue are free: the other pool "
-        "borrowed the rest until its pods end"
+        "the {category} pool has {size:.1f} of {tot:.1f} slots; apps that have started need {occupied:.1f} for pods "
+        "that run and tasks that wait, and this app needs {need:.1f} more, but only {unused:.1f} of the queue are "
+        "free: the other pool borrowed the rest until its pods end"
     ),
     WaitReason.GANG: "a gang starts with all of its {expected} pods or none; there so far: {present}",
     WaitReason.WHOLE: (

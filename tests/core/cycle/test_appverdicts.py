@@ -37,8 +37,11 @@ def test_one_is_singular(many: str, one: str) -> None:
 
 
 @pytest.mark.parametrize("reason", [WaitReason.POOL, WaitReason.LENT], ids=str)
-def test_slots_beyond_the_pool_are_told_as_promised(reason: WaitReason) -> None:
-    """Apps that started were promised room for tasks that still wait: 410 of 219.5 slots cannot all be taken."""
+def test_a_pool_is_not_said_to_have_given_more_slots_than_it_has(reason: WaitReason) -> None:
+    """Apps that started may need 410 slots for tasks that still wait where there are 219.5: needed, not taken."""
     numbers = {"category": "small", "size": 219.5, "tot": 220.5, "occupied": 410.0, "need": 2.0, "unused": 0.0}
     said = Verdict("app", reason, numbers).sentence
-    assert "410.0 are taken or promised to apps that have started, and this app needs 2.0" in said
+    assert (
+        "apps that have started need 410.0 for pods that run and tasks that wait, and this app needs 2.0 more" in said
+    )
+    assert "taken" not in said

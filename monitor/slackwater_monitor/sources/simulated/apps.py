@@ -105,7 +105,7 @@ def queues(play: Play, found: Sequence[App], now: float) -> list[Queue]:
             namespaces=(NAMESPACE,),
             capacity=total,
             reservation=dict(held.reserved) if held is not None else {},
-            budget=dict(held.left) if held is not None else {},
+            budget={kind: max(0.0, held.left[kind]) for kind in total} if held is not None else {},
             drivers_running=running[name],
             drivers_waiting=sum(1 for app in found if app.queue == name and app.phase == "Waiting"),
             held=sum(app.pods["held"] for app in found if app.queue == name),

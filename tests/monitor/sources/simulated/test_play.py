@@ -230,6 +230,14 @@ def test_the_queue_of_a_play_says_what_is_kept_for_tasks() -> None:
     assert queues(stock, apps(stock, 15.0), 15.0)[0].reservation == {}, "no scheduler but ours keeps anything"
 
 
+def test_drivers_that_hold_more_than_their_share_leave_nothing_for_others() -> None:
+    """At nine o'clock, say: nothing is left, and not a negative number of cores."""
+    play = Play(replace(staged(), cluster=uniform(1, 1.0, 16 * GIBI)))
+    (queue,) = queues(play, apps(play, 15.0), 15.0)
+    assert queue.budget["cpu"] == 0.0
+    assert queue.budget["memory"] > 0.0
+
+
 def test_a_node_of_a_play_shows_what_its_driver_is_charged() -> None:
     """As a cluster's node does: its driver stands apart in the sum, and the sum adds up."""
     play = Play(staged())
