@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from math import nan
 from statistics import median
 
+from slackwater.pools.laterlooks import Kind, LaterLooks, first_known, kinds
 from slackwater.pools.startforecast import (
     EARLY,
     FEWEST,
@@ -25,21 +26,21 @@ from slackwater.pools.startforecast import (
     pace,
 )
 
-Kind = tuple[str, str]  # queue, and size of the app or "" for all of them
 NOT_SEEN = "it has not been seen to wait"
 REMEMBERED = 10_000  # judged forecasts that are kept
 NEWEST = 50  # of them, for the error that is told beside an estimate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Waiting:
-    """An app that waits, and what was told when it was first seen to."""
+    """An app that waits, what was told when it was first seen to, and where it stands now."""
 
     queue: str
     size: str
     since: float
     forecasts: Forecasts
     told: StartInterval | str
+    position: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class ForecastLog:
     starts: dict[str, deque[float]] = field(default_factory=dict)  # the last ones, by queue
     moved: dict[str, float] = field(default_factory=dict)  # when an app last came or started, by queue
     judged: deque[Judged] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    later: LaterLooks = field(default_factory=LaterLooks)
     _waiting: dict[str, Waiting] = field(default_factory=dict)
     _started: set[str] = field(default_factory=set)
 
@@ -90,7 +92,11 @@ class ForecastLog:
             self.moved[queue] = now
         if known is None or not known.forecasts:
             forecasts = self._forecasts(queue, position, releases, now)
-            self._waiting[app] = Waiting(queue, size, now, forecasts, self._interval(queue, size, forecasts, 0.0))
+            told = self._interval(queue, size, forecasts, 0.0)
+            known = self._waiting[app] = Waiting(queue, size, now, forecasts, told, position)
+        known.position = position
+        if self.later.due(app, (queue, size), now):
+            self.later.look(app, self._forecasts(queue, position, None, now), now)
 
     def start(self, app: str, queue: str, now: float) -> None:
         """An app has started, whether it was seen to wait or not; told again it is no news."""
@@ -99,6 +105,7 @@ class ForecastLog:
         self._started.add(app)
         self.moved[queue] = now
         self.starts.setdefault(queue, deque(maxlen=RECENT)).append(now)
+        self.later.start(app, now)
         known = self._waiting.pop(app, None)
         if known is None:
             return
@@ -106,22 +113,29 @@ class ForecastLog:
         made = known.told if isinstance(known.told, StartInterval) else None
         expected = made.middle if made else next(iter(known.forecasts.values()), None)
         self.judged.append(Judged(known.since, known.told, wait, expected))
-        for kind in _kinds(known.queue, known.size):
+        for kind in kinds(known.queue, known.size):
             self.misses[kind] = learn(self.misses.get(kind, Misses()), known.forecasts, made, wait)
 
     def keep(self, apps: Iterable[str]) -> None:
         """Forget whoever is not among these: they are gone, started or not."""
         alive = set(apps)
         self._started &= alive
+        self.later.keep(alive)
         self._waiting = {app: each for app, each in self._waiting.items() if app in alive}
 
     def told(self, app: str, now: float) -> StartInterval | str:
-        """When a waiting app starts, from now; or why that is not known, as of one that was not known when it came."""
+        """When a waiting app starts, from now; or why that is not known.
+
+        One that came before enough was known is forecast anew from where it stands, once others like it show how good
+        that is.
+        """
         known = self._waiting.get(app)
         if known is None:
             return NOT_SEEN
         if known.forecasts and not isinstance(known.told, StartInterval):
-            return EARLY.format(needed=FEWEST)
+            forecasts = self._forecasts(known.queue, known.position, None, now)
+            anew = self.later.told((known.queue, known.size), forecasts, now)
+            return anew if isinstance(anew, StartInterval) else EARLY.format(needed=FEWEST)
         return self._interval(known.queue, known.size, known.forecasts, max(0.0, now - known.since))
 
     @property
@@ -144,12 +158,8 @@ class ForecastLog:
 
     def _interval(self, queue: str, size: str, forecasts: Forecasts, waited: float) -> StartInterval | str:
         """By apps of its size, else by all of its queue."""
-        found: StartInterval | str = NOT_SEEN
-        for kind in _kinds(queue, size):
-            found = interval(forecasts, self.misses.get(kind, Misses()), waited)
-            if isinstance(found, StartInterval):
-                break
-        return found
+        known = (self.misses.get(kind, Misses()) for kind in kinds(queue, size))
+        return first_known(interval(forecasts, each, waited) for each in known)
 
 
 def coverage(judged: Sequence[Judged]) -> Coverage:
@@ -165,7 +175,3 @@ def coverage(judged: Sequence[Judged]) -> Coverage:
         width=median(told.high - told.low for _, told in pairs),
         wait=median(wait for wait, _ in pairs),
     )
-
-
-def _kinds(queue: str, size: str) -> tuple[Kind, ...]:
-    return ((queue, size), (queue, "")) if size else ((queue, ""),)

@@ -9,9 +9,10 @@ Loads change, so quantiles of the past drift. The share of misses that is aimed 
 (adaptive conformal inference, Gibbs and Candès 2021): more misses than aimed at make the next interval wider.
 
 An app that has waited for a while has shown that its wait is not one of the short ones: only misses that lead to a
-longer wait than it had so far count for it; where too few are left, no interval is told. Nor is one told of an app that
-came before enough was known: what the first of a burst missed says nothing of the last of it. At nine o'clock (180 apps
-within three seconds) 8 % of the intervals held that were made so.
+longer wait than it had so far count for it; where too few are left, no interval is told. An app that came before enough
+was known is not told so either: what the first of a burst missed says nothing of the last of it. At nine o'clock (180
+apps within three seconds) 8 % of the intervals held that were made so. It is forecast anew, from where it stands
+(`laterlooks`).
 """
 
 from __future__ import annotations
@@ -101,13 +102,17 @@ def learn(misses: Misses, forecasts: Forecasts, made: StartInterval | None, wait
     """Take in an app that started after `wait` seconds; `made` is the interval that was told when it was first seen."""
     errors = dict(misses.errors)
     for source, seconds in forecasts.items():
-        missed = math.log1p(amount("wait", wait)) - math.log1p(amount("forecast", seconds))
-        errors[source] = (*errors.get(source, ()), missed)[-KEPT:]
+        errors[source] = (*errors.get(source, ()), missed(wait, seconds))[-KEPT:]
     if made is None:
         return replace(misses, errors=errors)
     outside = not made.low <= wait <= made.high
     moved = misses.outside + STEP * ((1 - COVERAGE) - outside)
     return Misses(errors, clip(moved, *BOUNDS))
+
+
+def missed(wait: float, forecast: float) -> float:
+    """log((1 + real wait) / (1 + forecast)): relative where waits are long, and finite where they are none."""
+    return math.log1p(amount("wait", wait)) - math.log1p(amount("forecast", forecast))
 
 
 # The k-th of n with k = ⌈share · (n + 1)⌉ covers a new one with that probability (n finite, all alike)

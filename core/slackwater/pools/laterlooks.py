@@ -1,0 +1,119 @@
+"""When an app that has waited for long will start: forecast anew from where it stands now.
+
+The forecast of an app's arrival grows old. Of a burst, those that come while nothing is known yet would never be told
+anything. So every waiting app is looked at again, and its place and the pace of the line give a new forecast each time.
+How far such later forecasts miss is learned apart from the first ones: who is still there to be looked at again waits
+for longer than most.
+
+A look that has been outlasted, by an app that still waits, counts at once with what it missed so far. Without it only
+the short waits of a burst would be known, and where a line stands still, nothing would tell.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from slackwater.pools.startforecast import KEPT, Forecasts, Misses, Source, StartInterval, interval, learn, missed
+
+GAP = 10.0  # seconds between two looks at one app that are learned from
+LOOKS = 5  # looks at one app that are remembered: one app that waits for an hour must not speak for all
+FRESH = 1.0  # seconds for which the outlasted looks are not counted anew
+
+Kind = tuple[str, str]  # queue, and size of the app or "" for all of them
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was forecast of an app at a moment, and what was told."""
+
+    at: float
+    forecasts: Forecasts
+    told: StartInterval | str
+
+
+@dataclass(slots=True)
+class Looked:
+    """An app that waits: its queue and size, when it was looked at last, and the looks at it after its first."""
+
+    kind: Kind
+    last: float
+    looks: deque[Look] = field(default_factory=lambda: deque(maxlen=LOOKS))
+
+    def outlasted(self, now: float) -> Iterator[tuple[Source, float]]:
+        """What the looks missed whose end is over, as far as it is known."""
+        for look in self.looks:
+            end = look.told.high if isinstance(look.told, StartInterval) else max(look.forecasts.values())
+            if now - look.at > end:
+                yield from ((source, missed(now - look.at, each)) for source, each in look.forecasts.items())
+
+
+@dataclass
+class LaterLooks:
+    """The apps that wait in all queues, and what forecasts of such apps missed."""
+
+    misses: dict[Kind, Misses] = field(default_factory=dict)
+    _apps: dict[str, Looked] = field(default_factory=dict)
+    _outlasted: dict[Kind, dict[Source, list[float]]] = field(default_factory=dict)
+    _counted: float = -FRESH
+
+    def due(self, app: str, kind: Kind, now: float) -> bool:
+        """Whether it is time to look at this app, which waits, again. The first look is not ours (`ForecastLog`)."""
+        return now - self._apps.setdefault(app, Looked(kind, now)).last >= GAP
+
+    def look(self, app: str, forecasts: Forecasts, now: float) -> None:
+        """This is forecast of an app that waits."""
+        known = self._apps[app]
+        known.last = now
+        if forecasts:
+            known.looks.append(Look(now, forecasts, self.told(known.kind, forecasts, now)))
+
+    def start(self, app: str, now: float) -> None:
+        """The app has started: every look at it is judged."""
+        known = self._apps.pop(app, None)
+        for look in known.looks if known else ():
+            made = look.told if isinstance(look.told, StartInterval) else None
+            for kind in kinds(*known.kind) if known else ():
+                self.misses[kind] = learn(self.misses.get(kind, Misses()), look.forecasts, made, now - look.at)
+
+    def keep(self, alive: Collection[str]) -> None:
+        """Forget whoever is not among these."""
+        self._apps = {app: each for app, each in self._apps.items() if app in alive}
+
+    def told(self, kind: Kind, forecasts: Forecasts, now: float) -> StartInterval | str:
+        """When an app starts of which this is forecast now; or why that is not known."""
+        return first_known(interval(forecasts, self._of(each, now)) for each in kinds(*kind))
+
+    def _of(self, kind: Kind, now: float) -> Misses:
+        """What was missed by looks whose apps have started, and so far by those that were outlasted."""
+        if not 0 <= now - self._counted < FRESH:
+            self._outlasted, self._counted = self._count(now), now
+        learned, more = self.misses.get(kind, Misses()), self._outlasted.get(kind, {})
+        if not more:
+            return learned
+        sources = {*learned.errors, *more}
+        errors = {each: (*learned.errors.get(each, ()), *more.get(each, ()))[-KEPT:] for each in sources}
+        return replace(learned, errors=errors)
+
+    def _count(self, now: float) -> dict[Kind, dict[Source, list[float]]]:
+        found: dict[Kind, dict[Source, list[float]]] = {}
+        for known in self._apps.values():
+            for source, error in known.outlasted(now):
+                for kind in kinds(*known.kind):
+                    found.setdefault(kind, {}).setdefault(source, []).append(error)
+        return found
+
+
+def kinds(queue: str, size: str) -> tuple[Kind, ...]:
+    """Whom an app is compared with: apps of its size, else all of its queue."""
+    return ((queue, size), (queue, "")) if size else ((queue, ""),)
+
+
+def first_known(found: Iterable[StartInterval | str]) -> StartInterval | str:
+    """The first interval, else why the last is none."""
+    answer: StartInterval | str = ""
+    for answer in found:
+        if isinstance(answer, StartInterval):
+            break
+    return answer

@@ -1,0 +1,80 @@
+"""Later looks at apps that wait: forecast anew from where they stand, and judged apart from first looks."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from slackwater.pools.forecastlog import ForecastLog
+from slackwater.pools.laterlooks import GAP, LaterLooks
+from slackwater.pools.startforecast import Source, StartInterval
+
+KIND = ("q", "small")
+
+
+def burst(apps: int, every: float, seed: int) -> Iterator[tuple[StartInterval | str, float]]:
+    """Apps that come at once and start one by one: what every fifth is told each ten seconds, and its wait then."""
+    rng, log, now, starts = random.Random(seed), ForecastLog(), 0.0, [0.0]
+    while len(starts) <= apps:
+        starts.append(starts[-1] + rng.expovariate(1 / every))
+    log.start("first", "q", 0.0)
+    told: list[tuple[int, float, StartInterval | str]] = []
+    while now < starts[-1]:
+        now += GAP
+        waiting = [number for number in range(1, apps + 1) if starts[number] > now]
+        for number in range(1, apps + 1):
+            if starts[number] <= now:
+                log.start(str(number), "q", now)
+        for place, number in enumerate(waiting, 1):
+            log.wait(str(number), "q", "small", place, None, now)
+            if number % 5 == 0:
+                told.append((number, now, log.told(str(number), now)))
+    return ((said, starts[number] - at) for number, at, said in told)
+
+
+def test_of_a_burst_four_of_five_later_looks_are_right() -> None:
+    """Forty apps come before anything is known of their like; most looks at them find an interval."""
+    found = [each for seed in range(8) for each in burst(40, 20.0, seed)]
+    known = [(said, wait) for said, wait in found if isinstance(said, StartInterval)]
+    assert len(known) > len(found) / 2
+    assert 0.75 <= sum(said.low <= wait <= said.high for said, wait in known) / len(known) <= 0.85
+
+
+def test_an_app_that_came_too_early_is_told_once_others_show_how_good_later_looks_are() -> None:
+    """First why nothing is known, then an interval from where it stands now."""
+    told = [said for said, _ in burst(40, 12.0, seed=3)]
+    assert "came before 10 apps like it" in str(told[0])
+    assert isinstance(told[-1], StartInterval)
+    assert told[-1].source is Source.PACE
+
+
+def test_a_look_that_is_outlasted_counts_at_once() -> None:
+    """Of twelve apps that should have started after a second none has after two minutes: the next is told so."""
+    looks = LaterLooks()
+    for number in range(12):
+        assert not looks.due(str(number), KIND, 0.0)
+        assert looks.due(str(number), KIND, GAP)
+        looks.look(str(number), {Source.PACE: 1.0}, GAP)
+    assert isinstance(looks.told(KIND, {Source.PACE: 1.0}, GAP), str)
+    late = looks.told(KIND, {Source.PACE: 1.0}, 120.0)
+    assert isinstance(late, StartInterval)
+    assert late.middle == pytest.approx(120.0 - GAP)
+    for number in range(12):
+        looks.start(str(number), 130.0)
+    after = looks.told(KIND, {Source.PACE: 1.0}, 131.0)
+    assert isinstance(after, StartInterval)
+    assert after.middle == pytest.approx(130.0 - GAP), "what it really missed takes the place of what it missed so far"
+
+
+def test_who_is_gone_is_learned_nothing_of() -> None:
+    """An app that was deleted while it waited has not started, and has outlasted nothing."""
+    looks = LaterLooks()
+    for number in range(12):
+        looks.due(str(number), KIND, 0.0)
+        looks.look(str(number), {Source.PACE: 1.0}, GAP)
+    looks.keep(set())
+    for number in range(12):
+        looks.start(str(number), 60.0)
+    assert isinstance(looks.told(KIND, {Source.PACE: 1.0}, 120.0), str)
