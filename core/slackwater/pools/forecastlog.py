@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import nan
 from statistics import median
 
-from slackwater.pools.laterlooks import Kind, LaterLooks, first_known, kinds
+from slackwater.pools.laterlooks import Kind, LaterLooks, kinds
 from slackwater.pools.startforecast import (
     EARLY,
     FEWEST,
@@ -135,7 +135,7 @@ class ForecastLog:
         if known.forecasts and not isinstance(known.told, StartInterval):
             forecasts = self._forecasts(known.queue, known.position, None, now)
             anew = self.later.told((known.queue, known.size), forecasts, now)
-            return anew if isinstance(anew, StartInterval) else EARLY.format(needed=FEWEST)
+            return anew or EARLY.format(needed=FEWEST)
         return self._interval(known.queue, known.size, known.forecasts, max(0.0, now - known.since))
 
     @property
@@ -158,8 +158,12 @@ class ForecastLog:
 
     def _interval(self, queue: str, size: str, forecasts: Forecasts, waited: float) -> StartInterval | str:
         """By apps of its size, else by all of its queue."""
-        known = (self.misses.get(kind, Misses()) for kind in kinds(queue, size))
-        return first_known(interval(forecasts, each, waited) for each in known)
+        found: StartInterval | str = NOT_SEEN
+        for kind in kinds(queue, size):
+            found = interval(forecasts, self.misses.get(kind, Misses()), waited)
+            if isinstance(found, StartInterval):
+                break
+        return found
 
 
 def coverage(judged: Sequence[Judged]) -> Coverage:

@@ -12,14 +12,25 @@ the short waits of a burst would be known, and where a line stands still, nothin
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from slackwater.pools.startforecast import KEPT, Forecasts, Misses, Source, StartInterval, interval, learn, missed
+from slackwater.pools.startforecast import (
+    KEPT,
+    Forecasts,
+    Misses,
+    Quantiles,
+    Source,
+    StartInterval,
+    at_once,
+    learn,
+    missed,
+    quantiles,
+)
 
 GAP = 10.0  # seconds between two looks at one app that are learned from
 LOOKS = 5  # looks at one app that are remembered: one app that waits for an hour must not speak for all
-FRESH = 1.0  # seconds for which the outlasted looks are not counted anew
+FRESH = 5.0  # seconds for which what is known is not put in order anew: it serves all apps that are looked at
 
 Kind = tuple[str, str]  # queue, and size of the app or "" for all of them
 
@@ -30,7 +41,7 @@ class Look:
 
     at: float
     forecasts: Forecasts
-    told: StartInterval | str
+    told: StartInterval | None
 
 
 @dataclass(slots=True)
@@ -44,7 +55,7 @@ class Looked:
     def outlasted(self, now: float) -> Iterator[tuple[Source, float]]:
         """What the looks missed whose end is over, as far as it is known."""
         for look in self.looks:
-            end = look.told.high if isinstance(look.told, StartInterval) else max(look.forecasts.values())
+            end = look.told.high if look.told else max(look.forecasts.values())
             if now - look.at > end:
                 yield from ((source, missed(now - look.at, each)) for source, each in look.forecasts.items())
 
@@ -56,11 +67,16 @@ class LaterLooks:
     misses: dict[Kind, Misses] = field(default_factory=dict)
     _apps: dict[str, Looked] = field(default_factory=dict)
     _outlasted: dict[Kind, dict[Source, list[float]]] = field(default_factory=dict)
+    _known: dict[Kind, Mapping[Source, Quantiles]] = field(default_factory=dict)
     _counted: float = -FRESH
 
     def due(self, app: str, kind: Kind, now: float) -> bool:
         """Whether it is time to look at this app, which waits, again. The first look is not ours (`ForecastLog`)."""
-        return now - self._apps.setdefault(app, Looked(kind, now)).last >= GAP
+        known = self._apps.get(app)
+        if known is None:
+            self._apps[app] = Looked(kind, now)
+            return False
+        return now - known.last >= GAP
 
     def look(self, app: str, forecasts: Forecasts, now: float) -> None:
         """This is forecast of an app that waits."""
@@ -73,28 +89,28 @@ class LaterLooks:
         """The app has started: every look at it is judged."""
         known = self._apps.pop(app, None)
         for look in known.looks if known else ():
-            made = look.told if isinstance(look.told, StartInterval) else None
             for kind in kinds(*known.kind) if known else ():
-                self.misses[kind] = learn(self.misses.get(kind, Misses()), look.forecasts, made, now - look.at)
+                self.misses[kind] = learn(self.misses.get(kind, Misses()), look.forecasts, look.told, now - look.at)
 
     def keep(self, alive: Collection[str]) -> None:
         """Forget whoever is not among these."""
         self._apps = {app: each for app, each in self._apps.items() if app in alive}
 
-    def told(self, kind: Kind, forecasts: Forecasts, now: float) -> StartInterval | str:
-        """When an app starts of which this is forecast now; or why that is not known."""
-        return first_known(interval(forecasts, self._of(each, now)) for each in kinds(*kind))
-
-    def _of(self, kind: Kind, now: float) -> Misses:
-        """What was missed by looks whose apps have started, and so far by those that were outlasted."""
+    def told(self, kind: Kind, forecasts: Forecasts, now: float) -> StartInterval | None:
+        """When an app starts of which this is forecast now; None where that is not known."""
         if not 0 <= now - self._counted < FRESH:
-            self._outlasted, self._counted = self._count(now), now
-        learned, more = self.misses.get(kind, Misses()), self._outlasted.get(kind, {})
-        if not more:
-            return learned
-        sources = {*learned.errors, *more}
-        errors = {each: (*learned.errors.get(each, ()), *more.get(each, ()))[-KEPT:] for each in sources}
-        return replace(learned, errors=errors)
+            self._outlasted, self._counted, self._known = self._count(now), now, {}
+        found = (at_once(forecasts, self._of(each)) for each in kinds(*kind))
+        return next((each for each in found if each is not None), None)
+
+    def _of(self, kind: Kind) -> Mapping[Source, Quantiles]:
+        """By what was missed by looks whose apps have started, and so far by those that were outlasted."""
+        if kind not in self._known:
+            learned, more = self.misses.get(kind, Misses()), self._outlasted.get(kind, {})
+            sources = {*learned.errors, *more}
+            errors = {each: (*learned.errors.get(each, ()), *more.get(each, ()))[-KEPT:] for each in sources}
+            self._known[kind] = quantiles(replace(learned, errors=errors))
+        return self._known[kind]
 
     def _count(self, now: float) -> dict[Kind, dict[Source, list[float]]]:
         found: dict[Kind, dict[Source, list[float]]] = {}
@@ -108,12 +124,3 @@ class LaterLooks:
 def kinds(queue: str, size: str) -> tuple[Kind, ...]:
     """Whom an app is compared with: apps of its size, else all of its queue."""
     return ((queue, size), (queue, "")) if size else ((queue, ""),)
-
-
-def first_known(found: Iterable[StartInterval | str]) -> StartInterval | str:
-    """The first interval, else why the last is none."""
-    answer: StartInterval | str = ""
-    for answer in found:
-        if isinstance(answer, StartInterval):
-            break
-    return answer

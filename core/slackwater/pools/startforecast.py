@@ -98,6 +98,37 @@ def interval(forecasts: Forecasts, misses: Misses, waited: float = 0.0) -> Start
     return StartInterval(low - waited, middle - waited, high - waited, source)
 
 
+@dataclass(frozen=True, slots=True)
+class Quantiles:
+    """Of what forecasts of one source missed: how far they spread, and where their low, middle and high end are."""
+
+    spread: float
+    low: float
+    middle: float
+    high: float
+
+
+def quantiles(misses: Misses) -> Mapping[Source, Quantiles]:
+    """What `at_once` needs of misses, put in order once for the many apps that are asked about at a moment."""
+    shares = misses.outside / 2, 0.5, 1 - misses.outside / 2
+    ordered = {source: sorted(errors) for source, errors in misses.errors.items() if len(errors) >= FEWEST}
+    found = {source: [_quantile(errors, share) for share in shares] for source, errors in ordered.items()}
+    return {
+        source: Quantiles(_spread(ordered[source]), low, middle, high) for source, (low, middle, high) in found.items()
+    }
+
+
+def at_once(forecasts: Forecasts, known: Mapping[Source, Quantiles]) -> StartInterval | None:
+    """What `interval` says of an app that is forecast now, or None; the same numbers without a sort."""
+    usable = [source for source in forecasts if source in known]
+    if not usable:
+        return None
+    source = min(usable, key=lambda each: (known[each].spread, each))
+    base, found = math.log1p(forecasts[source]), known[source]
+    low, middle, high = (max(0.0, math.expm1(base + error)) for error in (found.low, found.middle, found.high))
+    return StartInterval(low, middle, high, source)
+
+
 def learn(misses: Misses, forecasts: Forecasts, made: StartInterval | None, wait: float) -> Misses:
     """Take in an app that started after `wait` seconds; `made` is the interval that was told when it was first seen."""
     errors = dict(misses.errors)

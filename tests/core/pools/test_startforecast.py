@@ -11,7 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.pools.forecastlog import ForecastLog, Judged, coverage
-from slackwater.pools.startforecast import FEWEST, KEPT, Misses, Source, StartInterval, interval, learn, pace
+from slackwater.pools.startforecast import (
+    FEWEST,
+    KEPT,
+    Misses,
+    Source,
+    StartInterval,
+    at_once,
+    interval,
+    learn,
+    pace,
+    quantiles,
+)
 
 errors = st.lists(st.floats(-3, 3), min_size=FEWEST, max_size=60).map(tuple)
 EVEN = tuple(math.log1p(wait) - math.log1p(10) for wait in range(1, 100))  # waits of 1 to 99 s where 10 was forecast
@@ -88,6 +99,18 @@ def test_an_interval_is_in_order_and_not_in_the_past(missed: tuple[float, ...], 
     """Whatever was missed before."""
     found = interval({Source.PACE: seconds}, Misses({Source.PACE: missed}), waited)
     assert isinstance(found, str) or 0 <= found.low <= found.middle <= found.high
+
+
+@given(errors, errors, st.floats(0, 1e5), st.floats(0, 1e5), st.floats(0.02, 0.5))
+def test_what_is_put_in_order_once_says_the_same(
+    paced: tuple[float, ...], released: tuple[float, ...], pace: float, releases: float, outside: float
+) -> None:
+    """For the many apps that are looked at in one moment, of which none is compared with who waited longer."""
+    misses = Misses({Source.PACE: paced, Source.RELEASES: released}, outside)
+    forecasts = {Source.PACE: pace, Source.RELEASES: releases}
+    fast, slow = at_once(forecasts, quantiles(misses)), known(interval(forecasts, misses))
+    assert fast is not None
+    assert astuple(fast) == pytest.approx(astuple(slow))
 
 
 def test_a_miss_widens_the_next_interval_and_a_hit_narrows_it() -> None:
