@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import nan
 from statistics import median
 
-from slackwater.pools.laterlooks import Kind, LaterLooks, kinds
+from slackwater.pools.laterlooks import NEWEST, Kind, LaterLooks, kinds
 from slackwater.pools.startforecast import (
     EARLY,
     FEWEST,
@@ -28,7 +28,6 @@ from slackwater.pools.startforecast import (
 
 NOT_SEEN = "it has not been seen to wait"
 REMEMBERED = 10_000  # judged forecasts that are kept
-NEWEST = 50  # of them, for the error that is told beside an estimate
 
 
 @dataclass(slots=True)
@@ -41,6 +40,11 @@ class Waiting:
     forecasts: Forecasts
     told: StartInterval | str
     position: int
+
+    @property
+    def early(self) -> bool:
+        """Whether it came before enough was known, and is forecast anew at each look."""
+        return bool(self.forecasts) and not isinstance(self.told, StartInterval)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +136,7 @@ class ForecastLog:
         known = self._waiting.get(app)
         if known is None:
             return NOT_SEEN
-        if known.forecasts and not isinstance(known.told, StartInterval):
+        if known.early:
             forecasts = self._forecasts(known.queue, known.position, None, now)
             anew = self.later.told((known.queue, known.size), forecasts, now)
             return anew or EARLY.format(needed=FEWEST)
@@ -143,6 +147,13 @@ class ForecastLog:
         """The median error of the newest estimates, in seconds; None before the first."""
         errors = [abs(each.wait - each.expected) for each in self.judged if each.expected is not None]
         return median(errors[-NEWEST:]) if errors else None
+
+    def error_of(self, app: str) -> float | None:
+        """The error to tell beside this app's estimate: that of estimates which were made as its own was."""
+        known = self._waiting.get(app)
+        if known is None or not known.early:
+            return self.error
+        return median(self.later.errors) if self.later.errors else None
 
     def next(self, queue: str, size: str, position: int) -> StartInterval | str:
         """When an app of this size would start that came next and stood at this place; or why that is not known.

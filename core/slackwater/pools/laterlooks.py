@@ -30,6 +30,7 @@ from slackwater.pools.startforecast import (
 
 GAP = 10.0  # seconds between two looks at one app that are learned from
 LOOKS = 5  # looks at one app that are remembered: one app that waits for an hour must not speak for all
+NEWEST = 50  # looks that the error is taken from that is told beside an estimate
 FRESH = 5.0  # seconds for which what is known is not put in order anew: it serves all apps that are looked at
 
 Kind = tuple[str, str]  # queue, and size of the app or "" for all of them
@@ -65,6 +66,7 @@ class LaterLooks:
     """The apps that wait in all queues, and what forecasts of such apps missed."""
 
     misses: dict[Kind, Misses] = field(default_factory=dict)
+    errors: deque[float] = field(default_factory=lambda: deque(maxlen=NEWEST))  # of intervals told: |wait − middle|, s
     _apps: dict[str, Looked] = field(default_factory=dict)
     _outlasted: dict[Kind, dict[Source, list[float]]] = field(default_factory=dict)
     _known: dict[Kind, Mapping[Source, Quantiles]] = field(default_factory=dict)
@@ -89,6 +91,8 @@ class LaterLooks:
         """The app has started: every look at it is judged."""
         known = self._apps.pop(app, None)
         for look in known.looks if known else ():
+            if look.told:
+                self.errors.append(abs(now - look.at - look.told.middle))
             for kind in kinds(*known.kind) if known else ():
                 self.misses[kind] = learn(self.misses.get(kind, Misses()), look.forecasts, look.told, now - look.at)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from slackwater_cluster.governance import first_pools
-from slackwater_simulator.charts.amounts import percent, seconds
+from slackwater_simulator.charts.amounts import percent, unit_of
 
 Amounts = Mapping[str, float]
 QUIET = "nothing has come to its queue or started there for longer than was expected"
@@ -31,6 +31,9 @@ class Node:
     open: bool = True  # takes pods
     stale: bool = False  # its samples are too old to be believed
     pods: int | None = None
+
+
+SOON = 0.5  # seconds: an app that starts sooner starts at once, for people
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,19 @@ class Start:
         """The interval and its middle; or that it is not known yet, and why."""
         if not self.known:
             return f"not known yet: {self.unknown or 'the operator has not said when'}"
-        low, middle, high = (seconds(each) for each in (self.low, self.middle, self.high))
-        return f"in {low} to {high}, most likely in about {middle} (4 of 5 starts are within such an interval)"
+        likely = f"in about {_round(self.middle)}" if self.middle and self.middle >= SOON else "at once"
+        return f"in {self.span}, most likely {likely} (4 of 5 starts are within such an interval)"
+
+    @property
+    def span(self) -> str:
+        """From when to when, for a table."""
+        return f"{_round(self.low)} to {_round(self.high)}" if self.known else "–"
+
+
+def _round(span: float | None) -> str:
+    """To two digits: an interval that is as wide as what it tells is not known to a tenth of a second."""
+    size, unit = unit_of(span or 0.0)
+    return f"{float(f'{(span or 0.0) / size:.2g}'):g} {unit}"
 
 
 @dataclass(frozen=True, slots=True)

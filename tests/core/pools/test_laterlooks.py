@@ -78,3 +78,21 @@ def test_who_is_gone_is_learned_nothing_of() -> None:
     for number in range(12):
         looks.start(str(number), 60.0)
     assert looks.told(KIND, {Source.PACE: 1.0}, 120.0) is None
+
+
+def test_the_error_beside_a_later_estimate_is_that_of_later_estimates() -> None:
+    """At nine o'clock first forecasts were nine minutes off, and those of who was told since then some seconds."""
+    log, number, now = ForecastLog(), 0, 0.0
+    log.start("first", "q", 0.0)
+    while now < 400.0:
+        now += GAP
+        log.start(str(number), "q", now)
+        number += 1
+        for place, each in enumerate(range(number, 60), 1):
+            log.wait(str(each), "q", "small", place, None, now)
+    early, first = log.error_of("59"), log.error
+    assert early is not None
+    assert first is not None
+    assert early < 15.0 < first
+    log.wait("late", "q", "small", 21, None, now)
+    assert log.error_of("late") == first
