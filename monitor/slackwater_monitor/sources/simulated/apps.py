@@ -104,7 +104,7 @@ def queues(play: Play, found: Sequence[App], now: float) -> list[Queue]:
             name,
             namespaces=(NAMESPACE,),
             capacity=total,
-            reservation=dict(held.reserved) if held is not None else {},
+            reservation={kind: held.reserved[kind] for kind in total} if held is not None else {},
             budget={kind: max(0.0, held.left[kind]) for kind in total} if held is not None else {},
             drivers_running=running[name],
             drivers_waiting=sum(1 for app in found if app.queue == name and app.phase == "Waiting"),

@@ -223,6 +223,7 @@ def test_the_queue_of_a_play_says_what_is_kept_for_tasks() -> None:
     play = Play(staged())
     (queue,) = queues(play, apps(play, 15.0), 15.0)
     assert queue.reservation == {"cpu": pytest.approx(4.0), "memory": pytest.approx(8 * GIBI)}
+    assert list(queue.reservation) == list(queue.budget) == list(queue.capacity), "one order, to compare at a glance"
     assert queue.budget == {"cpu": pytest.approx(3.0), "memory": pytest.approx(7 * GIBI)}
     (before,) = queues(play, apps(play, 1.0), 1.0)
     assert (before.reservation.get("cpu", 0.0), before.budget["cpu"]) == (0.0, 8.0)
