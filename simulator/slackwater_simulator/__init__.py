@@ -20,3 +20,7 @@ def __getattr__(name: str) -> Any:
     from slackwater_simulator import api  # noqa: PLC0415 - loaded on demand
 
     return getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

@@ -33,6 +33,12 @@ def test_jobs_and_containers_are_frames() -> None:
     assert (containers["end"] >= containers["start"]).all()
 
 
+def test_the_tab_key_offers_the_front_of_the_library() -> None:
+    """A notebook completes `sim.` by what dir() says, also of names that are loaded when first asked for."""
+    assert {"Results", "list_policies", "load", "parse", "run"} <= set(dir(sim))
+    assert "Any" not in dir(sim)
+
+
 def test_a_notebook_shows_a_table() -> None:
     """Jupyter asks for HTML."""
     assert "<table" in sim.run("gen:haste", policies=["fifo"])._repr_html_()
