@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import re
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
+
+from markdowntables import renew, table
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "simulator" / "headline.md"
@@ -56,12 +57,6 @@ ABLATION = {
     "slackwater?pools=false": "without 004 (`pools=false`)",
     "slackwater?known=false": "without [0005](../decisions/0005-known-apps.md) (`known=false`)",
 }
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Markdown."""
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
 def values(rows: Iterable[Row], policy: str, measure: str) -> list[float]:
@@ -191,16 +186,6 @@ def played(traces: Path, kept: Path) -> Callable[[str], list[Row]]:
     return result
 
 
-def renewed(page: str, made: dict[str, str]) -> str:
-    """The page with its tables replaced."""
-    for name, text in made.items():
-        pattern = rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)"
-        page, count = re.subn(pattern, lambda found, text=text: found[1] + text + found[2], page, flags=re.DOTALL)  # type: ignore[misc]
-        if count != 1:
-            raise SystemExit(f"{PAGE.name} has no place for the table {name}")
-    return page
-
-
 def main() -> None:
     """Play what is not kept, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -209,7 +194,7 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as empty:
         of = played(asked.traces, asked.kept or Path(empty))
-        PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8"), tables(of)), encoding="utf-8")
+        renew(PAGE, tables(of))
 
 
 if __name__ == "__main__":

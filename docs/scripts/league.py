@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any
 
+from markdowntables import table
 from slackwater_lab.league.rounds import results
 from slackwater_lab.league.workloads import CORES, NODE_MEMORY, WORKLOADS
 from slackwater_lab.peers.catalogue import PEERS, UNTRIED
@@ -48,12 +49,6 @@ CONTROL = ("etcd", "apiserver", "controller-manager", "kwok")  # every lab has t
 STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26}
 OURS, THEIRS = "slackwater", "stock"
 BARS = {"mean completion": "completion_mean", "completion, p95": "completion_p95", "makespan": "makespan"}
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Markdown."""
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
 def told(values: Sequence[float | None], digits: int) -> str:

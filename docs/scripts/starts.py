@@ -9,19 +9,21 @@ and so is the table of real control planes (make bench-starts).
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from slackwater_simulator.results.startforecasts import judged
+from markdowntables import renew, table
+from slackwater.pools.forecastlog import Coverage, coverage
+from slackwater_simulator.results.startforecasts import judged, later
 from slackwater_simulator.simulation import run
 from slackwater_simulator.workload.cluster import parse
 from slackwater_simulator.workload.loading import default_cluster, load
 
 PAGE = Path(__file__).parents[2] / "docs" / "policies" / "starts.md"
 HEAD = ["runs", "starts with an interval", "inside (80 % aimed at)", "median error", "median wait", "not known yet"]
+LOOKED = ["runs", "looks with an interval", *HEAD[2:]]
 
 
 class Plays(NamedTuple):
@@ -54,14 +56,31 @@ PLAYS = (
         range(2, 6),
     ),
 )
+LATER = (
+    Plays("`gen:hour?case=nine`: 180 apps at once", "gen:hour?case=nine", "", "kubernetes", range(1, 4)),
+    Plays("`gen:hour`, 4 nodes of 16 cores", "gen:hour", "4x16c64Gi", "kubernetes", range(11, 14)),
+    Plays(
+        "FB-2009, first 250 jobs, 4 nodes of 8 cores",
+        "FB-2009_samples_24_times_1hr_0.tsv.gz?usage=borg&limit=250",
+        "4x8c16Gi",
+        "kubernetes",
+        range(7, 10),
+    ),
+)
+EVERY = 10.0  # seconds between two later looks at one app
 
 
 def play(plays: Plays, seed: int, traces: Path) -> Found:
-    """One run, judged."""
+    """One run, judged by what was told first; for a row of LATER, by what was told later."""
     generated = plays.workload.startswith("gen:")
     workload = load(plays.workload if generated else traces / plays.workload, seed=seed)
     machines = parse(plays.cluster or default_cluster(plays.workload))
-    good = judged(run(workload, machines, "slackwater", seed=seed, world=plays.world, forecasts=True))
+    looks = plays in LATER
+    played = run(workload, machines, "slackwater", seed=seed, world=plays.world, forecasts=True, reasons=looks)
+    return _found(coverage(later(played, EVERY)) if looks else judged(played))
+
+
+def _found(good: Coverage) -> Found:
     return Found(good.known, round(good.inside * good.known), f"{good.error:.1f}", f"{good.wait:.1f}", good.unknown)
 
 
@@ -75,9 +94,9 @@ def runs(plays: Plays, found: Iterable[tuple[int, Found]]) -> str:
     return table([*head, "not known yet"], rows)
 
 
-def summary(found: Sequence[tuple[Plays, Sequence[Found]]]) -> str:
+def summary(found: Sequence[tuple[Plays, Sequence[Found]]], head: Sequence[str] = HEAD) -> str:
     """A row for each workload."""
-    return table(["workload", *HEAD], [_row(plays, each) for plays, each in found])
+    return table(["workload", *head], [_row(plays, each) for plays, each in found])
 
 
 def _row(plays: Plays, found: Sequence[Found]) -> list[str]:
@@ -101,29 +120,16 @@ def span(numbers: Iterable[str]) -> str:
     return f"{ordered[0]:.0f} to {ordered[-1]:.0f} s"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Markdown."""
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
-
-
 def tables(of: Callable[[Plays, int], Found]) -> dict[str, str]:
     """Every table that is played here."""
     found = [(plays, [of(plays, seed) for seed in plays.seeds]) for plays in PLAYS]
-    made = {"starts": summary(found)}
+    made = {
+        "starts": summary(found),
+        "later": summary([(row, [of(row, seed) for seed in row.seeds]) for row in LATER], LOOKED),
+    }
     for plays, each in found:
         made[f"runs-{plays.world}"] = runs(plays, zip(plays.seeds, each, strict=True))
     return made
-
-
-def renewed(page: str, made: dict[str, str]) -> str:
-    """The page with its tables replaced."""
-    for name, text in made.items():
-        pattern = rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)"
-        page, count = re.subn(pattern, lambda found, text=text: found[1] + text + found[2], page, flags=re.DOTALL)  # type: ignore[misc]
-        if count != 1:
-            raise SystemExit(f"{PAGE.name} has no place for the table {name}")
-    return page
 
 
 def main() -> None:
@@ -136,8 +142,7 @@ def main() -> None:
         sys.stderr.write(f"{plays.name}, seed {seed}\n")
         return play(plays, seed, traces)
 
-    made = tables(of)
-    PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8"), made), encoding="utf-8")
+    renew(PAGE, tables(of))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ from types import ModuleType
 
 import pytest
 
+from markdowntables import renewed
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "simulator" / "headline.md").read_text(encoding="utf-8")
 TEN = "| seed | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | mean |"  # of the demo's hour
@@ -58,7 +60,7 @@ def test_every_table_has_its_place() -> None:
         for seed in range(3)
     ]
     named = made.tables(lambda _: rows)
-    page = made.renewed(PAGE, named)
+    page = renewed(PAGE, named, "headline.md")
     assert all(text in page for text in named.values())
     assert page.count("<!-- ") == PAGE.count("<!-- ") == 2 * len(named)
 

@@ -39,6 +39,20 @@ def judged(outcome: Outcome) -> Coverage:
     return coverage(read(outcome.series))
 
 
+def later(outcome: Outcome, every: float) -> list[Judged]:
+    """What was told of apps that waited on after the first look at them: of each, one look in so many seconds."""
+    last: dict[int, float] = {}
+    kept = []
+    for said in outcome.starts:
+        wait = float(outcome.jobs.driver[said.job]) - said.time
+        if said.job not in last:
+            last[said.job] = said.time
+        elif said.time - last[said.job] >= every and wait >= 0:
+            last[said.job] = said.time
+            kept.append(Judged(said.time, said.told, wait))
+    return kept
+
+
 def _told(told: StartInterval | str) -> tuple[float, float, float]:
     return (told.low, told.middle, told.high) if isinstance(told, StartInterval) else (np.nan, np.nan, np.nan)
 
