@@ -24,8 +24,8 @@ from support.reporting import left_to_deep, not_run, read_names, stolen
 
 # Without deadlines, which measure the machine. `dev` looks at few examples (make quick), `default` at other ones each
 # time (make test), `ci` at more and always the same.
-settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=30)
-settings.register_profile("dev", settings.get_profile("default"), max_examples=10)
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=15)
+settings.register_profile("dev", settings.get_profile("default"), max_examples=8)
 settings.register_profile("ci", settings.get_profile("default"), max_examples=100, derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default"))
 

@@ -14,7 +14,7 @@ from support.simsearch.generate import world
 from support.simsearch.play import play
 from support.simsearch.world import read, written
 
-SECONDS = float(os.environ.get("SLACKWATER_SIMULATOR_SEARCH_SECONDS", "4"))  # of CPU
+SECONDS = float(os.environ.get("SLACKWATER_SIMULATOR_SEARCH_SECONDS", "2"))  # of CPU
 FOUND = [json.loads(line) for line in (Path(__file__).parent / "worlds.jsonl").read_text(encoding="utf-8").splitlines()]
 
 

@@ -161,7 +161,7 @@ def test_a_standstill_of_early_reduces_is_noticed_and_broken() -> None:
 
 def test_the_same_seed_gives_the_same_run() -> None:
     """Byte for byte."""
-    first, second = (play(mixed(7), seed=3) for _ in range(2))
+    first, second = (play(mixed(7)[:12], seed=3) for _ in range(2))
     assert first.containers.start.tobytes() == second.containers.start.tobytes()
     assert first.containers.node.tobytes() == second.containers.node.tobytes()
 
