@@ -123,3 +123,18 @@ def test_one_app_that_cannot_be_written_keeps_nobody_from_being_told() -> None:
     assert written(world, "/trackedapps/good/status")
     assert written(world, "/admissionqueues/default/status")
     assert 1 <= made.metrics.errors.labels("status")._value.get() <= 3  # not tried again before it is another one
+
+
+def test_an_app_that_was_seen_before_its_owners_were_known_is_called_after_its_ray_job() -> None:
+    """Rounds go on while owners are looked up: the name that KubeRay made up stood for all of the app's life then."""
+    world = enforcing(node("a"))
+    cluster, job = owned("RayCluster", "sort-x7k2p", "rc", "ray.io"), owned("RayJob", "sort", "rj", "ray.io")
+    labels = {"ray.io/cluster": "sort-x7k2p", "ray.io/node-type": "head"}
+    world.create("head", role="", labels=labels, owners=(cluster,))
+    world.cache.views.refresh()
+    assert [each.settled for each in world.cache.views.values()] == [False]
+    world.cache.learn(cluster, [job])
+    world.cache.learn(job, [])
+    world.cache.views.refresh()
+    (each,) = world.cache.views.values()
+    assert (each.id, each.name, each.series) == ("team/ray/sort-x7k2p", "sort", "ray/sort")

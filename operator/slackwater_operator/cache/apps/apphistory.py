@@ -108,10 +108,13 @@ class AppHistory:
         return self.assembled and not awaited(each.waits_since, now)
 
     def called(self, each: AppView) -> AppView:
-        """The app under one name for all its life: its driver's, also while or after only tasks are there."""
-        if self.name is None or (each.named_by_driver and not self.name.by_driver):
+        """The app under one name for all its life: its driver's, also while or after only tasks are there.
+
+        Before all owners are known it may still be another one: what is read then is shown, and not kept.
+        """
+        if each.settled and (self.name is None or (each.named_by_driver and not self.name.by_driver)):
             self.name = AppName(each.name, each.series, each.named_by_driver)
-        return replace(each, name=self.name.name, series=self.name.series)
+        return replace(each, name=self.name.name, series=self.name.series) if self.name is not None else each
 
     def want(self, wanted: Wanted | None, slot: Resources) -> None:
         """The app wants so much now; one that is over wants nothing, which says nothing of what it will want."""
