@@ -151,8 +151,11 @@ class App:
 
     @property
     def afar(self) -> bool:
-        """Whether all of it that was let go waits for machines which do not exist yet: no node here is its own."""
-        grows = any(group.growing for group in self.groups)
+        """Whether its driver, and all else that was let go, waits for machines that do not exist yet.
+
+        Held tasks without a driver wait for the nodes there are, whatever of their app asked for machines.
+        """
+        grows = any(group.growing for group in self.groups if group.driver)
         return grows and all(group.charged == len(group.growing) for group in self.groups)
 
     @property

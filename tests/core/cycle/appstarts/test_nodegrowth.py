@@ -257,3 +257,16 @@ class TestDriversOfMachinesToCome:
         here = driver_app("here", 1.0, driver=3.0, task=1.0)
         seen = Snapshot(0.0, (far, queue(4.0)), (replace(self.APP, queue="far"), here), nodes=table)
         assert plain(decide(seen)) == ["here/driver/0"]
+
+    def test_held_tasks_without_a_driver_keep_their_node_though_others_of_their_app_wait_for_machines(self) -> None:
+        """They run on the nodes there are: a driver of another queue took the last one large enough for them."""
+        large = group("etl", size=16, stage="large", released=1, growing=("etl/large/0",))
+        small = group("etl", size=4, stage="small", held=2)
+        etl = App("etl", "team", 0.0, (large, small), queue="far", started=True)
+        table = node_table([[3.0]], total=[[4.0]], kinds=("cpu",))
+        far = replace(queue(4.0, free=3.0, maximum=cpu(30), growth=1), name="far")
+        here = driver_app("here", 1.0, driver=2.0, task=1.0)
+        seen = Snapshot(0.0, (far, queue(4.0, free=3.0)), (etl, here), nodes=table)
+        outcome = decide(seen)
+        assert plain(outcome) == []
+        assert outcome.verdicts["here"].reason is WaitReason.LAST_NODE
