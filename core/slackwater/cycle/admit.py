@@ -107,12 +107,17 @@ class AdmissionRound:
         return result
 
     def enter(self, app: App, *, grows: bool = False) -> None:
-        """Charge an app that starts; one that `grows` goes to a machine to come, and tasks here lose nothing by it."""
-        if not grows:
+        """Charge an app that starts; of one that `grows` tasks here lose nothing if it fits no node there is."""
+        if not grows or self._fits(app):
             self.budget.enter(app)
         if self._slots is not None:
             self._slots.enter(app)
         self._shares.add(app.namespace, self.sizes[app.id].first)
+
+    def _fits(self, app: App) -> bool:
+        """Whether a node has room for a driver of the app: let go for a machine to come, it would be bound there."""
+        driver = self.facts(app).driver
+        return driver is not None and self.rooms.fits(self.shapes[app.id, driver.key])
 
     def _estimate(self, result: Admitted) -> None:
         """When each waiting app's turn comes, as far as forecasts tell."""

@@ -258,6 +258,13 @@ class TestDriversOfMachinesToCome:
         seen = Snapshot(0.0, (far, queue(4.0)), (replace(self.APP, queue="far"), here), nodes=table)
         assert plain(decide(seen)) == ["here/driver/0"]
 
+    def test_one_that_asks_although_a_node_has_room_for_it_counts_at_once(self) -> None:
+        """The scheduler binds it there: the one behind it would fill the node beside it, and no task had any room."""
+        asks = driver_app("asks", driver=6.0, task=4.0)
+        here = driver_app("here", 1.0, driver=4.0, task=4.0)
+        outcome = decide(snapshot(asks, here, on=queue(8.0, maximum=cpu(30))))
+        assert (grown(outcome), plain(outcome)) == (["asks/driver/0"], [])
+
     def test_held_tasks_without_a_driver_keep_their_node_though_others_of_their_app_wait_for_machines(self) -> None:
         """They run on the nodes there are: a driver of another queue took the last one large enough for them."""
         large = group("etl", size=16, stage="large", released=1, growing=("etl/large/0",))
