@@ -109,7 +109,14 @@ class ReleaseQueue:
         self._request_number = [numbers.setdefault(shape_of(c), len(numbers)) for c in self.rows]
         self._requests = list(numbers)
         self._sum = SumRoom(queue, free, [shape.request for shape in self._requests])
+        self._open_requests()
+
+    def _open_requests(self) -> None:
+        """All of them may go, until somebody has looked (`_sift`)."""
         self._going = list(range(len(self._requests)))  # the requests that fit and have headroom
+        self._losses = -1  # of nodes, when that was looked at last
+        self._hardest: tuple[float, ...] = ()  # the most of each kind that one of them needs
+        self._widest: dict[Category, float] = {}  # … and of slots
 
     def spend(self, amounts: Resources) -> None:
         """Others took so much of the sum."""
@@ -156,7 +163,7 @@ class ReleaseQueue:
         """What is left of the room is for whoever is there: borders of pools close no more than this, or nothing."""
         self._headroom = dict(headroom or UNBOUNDED)
         self._bound.open(self.portion)
-        self._going = list(range(len(self._requests)))
+        self._open_requests()
         self._open = self._pickable()
         self._index = None
 
@@ -320,9 +327,22 @@ class ReleaseQueue:
 
     def _sift(self) -> None:
         """Close the requests that no longer fit or have no headroom, and their rows with them."""
+        if self._all_go():
+            return
         closed = [number for number in self._going if not self._goes(number)]
         if closed:
             self._close(*closed)
+        shapes = [self._requests[number] for number in self._going]
+        self._hardest, self._losses = self._sum.hardest(self._going), self._rooms.losses
+        self._widest = {
+            side: max([shape.slots for shape in shapes if shape.category is side], default=0.0) for side in Category
+        }
+
+    def _all_go(self) -> bool:
+        """Whether what the last look left open surely goes still: there is as much as any of it asks for."""
+        if self._bound.binds or self._losses != self._rooms.losses or not self._sum.holds(self._hardest):
+            return False
+        return all(slots <= self._headroom[side] + TOLERANCE for side, slots in self._widest.items())
 
     def _close(self, *numbers: int) -> None:
         closed = set(numbers)
