@@ -322,7 +322,7 @@ class NodeRooms:
         """Less is left of a node: see which shapes it has no room for any more."""
         short = (self.room[row] < self._needed) | (self.native[row] < self._needed_native)
         lost = np.logical_or.reduce(short, axis=1) & self._fits[:, row]
-        if lost.any():
+        if np.count_nonzero(lost):
             self._fits[lost, row] = False
             self._counts -= lost
             self.losses += 1

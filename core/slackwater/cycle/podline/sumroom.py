@@ -40,7 +40,7 @@ class SumRoom:
         """Whether one more pod of the shape would fit."""
         return all(map(le, self._needed[shape], self._free))
 
-    def hardest(self, shapes: Iterable[int]) -> tuple[float, ...]:
+    def most_needed(self, shapes: Iterable[int]) -> tuple[float, ...]:
         """The most of each kind that one of these shapes needs: while that is there, each of them fits."""
         return tuple(map(max, zip(*[self._needed[shape] for shape in shapes], strict=True)))
 
