@@ -1,4 +1,4 @@
-"""How properties are searched, which tests are slow or not traced, and what is told at the end of a run."""
+"""How properties are searched, which tests are slow or run without coverage, and what is told at the end of a run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ logs.plainly()
 BEGAN = look()
 HERE = Path(__file__).parent
 SLOW = read_names(HERE / "slow.txt")
-UNTRACED = read_names(HERE / "untraced.txt")
+NO_COVERAGE = read_names(HERE / "no_coverage.txt")
 DEEP = read_names(HERE / "deep.txt")
 PROJECT = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))
 MEASURED = PROJECT["tool"]["coverage"]["run"]["source_pkgs"]
@@ -103,22 +103,22 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of slow.txt, untraced.txt and deep.txt, which names parameters too."""
+    """Mark the tests of slow.txt, no_coverage.txt and deep.txt, which names parameters too."""
     for item in items:
         test = item.nodeid.partition("[")[0]
         names = test, test.partition("::")[0]
         if not SLOW.isdisjoint(names):
             item.add_marker(pytest.mark.slow)
-        if not UNTRACED.isdisjoint(names):
-            item.add_marker(pytest.mark.untraced)
+        if not NO_COVERAGE.isdisjoint(names):
+            item.add_marker(pytest.mark.no_coverage)
         if not DEEP.isdisjoint((test, item.nodeid)):
             item.add_marker(pytest.mark.deep)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Trace no test of untraced.txt nor its fixtures: pytest-cov's own marker leaves fixtures in."""
-    if item.get_closest_marker("untraced") is None:
+    """Trace no test of no_coverage.txt nor its fixtures: pytest-cov's own marker leaves fixtures in."""
+    if item.get_closest_marker("no_coverage") is None:
         return (yield)
     with _untraced():
         return (yield)

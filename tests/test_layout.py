@@ -130,7 +130,7 @@ def test_no_module_is_a_drawer_for_everything() -> None:
     assert [path for top in HOUSE for path in top.rglob("*.py") if path.stem in drawers] == []
 
 
-@pytest.mark.parametrize("listed", ["slow.txt", "untraced.txt", "deep.txt"])
+@pytest.mark.parametrize("listed", ["slow.txt", "no_coverage.txt", "deep.txt"])
 def test_lists_of_tests_name_tests_that_exist(listed: str) -> None:
     """A renamed test would otherwise slip back into what leaves it out; a name alone is a file."""
     lines = (ROOT / "tests" / listed).read_text(encoding="utf-8").splitlines()

@@ -12,8 +12,8 @@ import pytest
 
 from support.lab.chart import call, objects, template, text
 from support.leftout import leaves_out
+from support.nocoverage import TOGETHER, read_branches, unneeded
 from support.reporting import not_run, want
-from support.untraced import TOGETHER, read_branches, unneeded
 
 
 @pytest.mark.parametrize(

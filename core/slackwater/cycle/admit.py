@@ -60,7 +60,7 @@ class AdmissionRound:
         growth: NodeGrowth,
     ) -> None:
         self.queue, self.pool, self.rooms, self.driver_nodes = queue, pool, rooms, driver_nodes
-        self.facts, self.growth = sizes.facts, growth
+        self.head, self.facts, self.growth = sizes.head, sizes.facts, growth
         self._possible = PossibleApps(queue, rooms, empty, apps)
         self.shapes, self.apps, self.grows = self._possible.shapes, self._possible.apps, queue.grows
         scale = pool.scale if pool else None
@@ -116,7 +116,7 @@ class AdmissionRound:
 
     def _fits(self, app: App) -> bool:
         """Whether a node has room for a driver of the app: let go for a machine to come, it would be bound there."""
-        driver = self.facts(app).driver
+        driver = self.head(app).driver
         return driver is not None and self.rooms.fits(self.shapes[app.id, driver.key])
 
     def _estimate(self, result: Admitted) -> None:
@@ -148,7 +148,7 @@ class AdmissionRound:
             why = "room, for which a driver of this app was given up"
             return Verdict(app.id, WaitReason.BEHIND, {"ahead": app.behind, "why": why}, position), False
         grows = False
-        if self.facts(app).driver is not None:
+        if self.head(app).driver is not None:
             verdict, grows = self._admit(app, position)
             if verdict is not None:
                 return verdict, False
@@ -160,7 +160,7 @@ class AdmissionRound:
             return self._possible.beyond_all(app, position)
         if (verdict := self._possible.too_large(app, position)) is not None:
             return verdict
-        driver = self.facts(app).driver
+        driver = self.head(app).driver
         if driver is not None and not app.started and not self.driver_nodes.together(app, driver):
             return self._apart(app, driver, position)
         if not app.gang:
@@ -186,7 +186,7 @@ class AdmissionRound:
 
         Where nodes are added, it shows the need.
         """
-        first = self.facts(app).first
+        first = self.head(app).groups
         reasons = {stands_aside(group) for group in first}
         if not first or None in reasons:
             return None
@@ -197,11 +197,10 @@ class AdmissionRound:
 
     def _no_node(self, app: App, position: int) -> Verdict | None:
         """What fits nowhere now claims nothing: others may go before it. Where nodes are added, it shows the need."""
-        facts = self.facts(app)
-        if self.grows or (app.gang and facts.driver is None):
+        first, driver = self.head(app)
+        if self.grows or (app.gang and driver is None) or not first:
             return None
-        first = facts.first
-        if not first or any(self.seated(app, group) for group in first):
+        if any(self.seated(app, group) for group in first):
             return None
         return self.no_node_verdict(app, first[0], position)
 
@@ -247,7 +246,7 @@ class AdmissionRound:
         if answer.outcome is DriverOutcome.INFEASIBLE:
             return self._more_than_all(app, answer, position), False
         self._blocked.setdefault(None, app)
-        driver = self.facts(app).driver
+        driver = self.head(app).driver
         if answer.outcome is DriverOutcome.BEYOND_CAPACITY and driver is not None and self.growth.allows(driver):
             return None, True
         kept = answer.budget
@@ -298,6 +297,8 @@ class AdmissionRound:
 
     def _pass_bound(self, app: App, position: int) -> Verdict | None:
         """An owner's bound of delta: what it keeps from going holds neither budget nor slots, and is before nobody."""
+        if not self.bound.binds:
+            return None
         side, short = self.sizes[app.id].category, None
         for asked in self._at_first(app):
             if (short := self.bound.enter(side, asked, lambda: self._could_go(app))) is None:
@@ -306,17 +307,17 @@ class AdmissionRound:
 
     def _could_go(self, app: App) -> bool:
         """Whether there is room now for what of the app goes first, as in `_at_first`."""
-        facts = self.facts(app)
-        if app.gang and facts.driver is None:
-            return self.rooms.holds_all([(self.shapes[app.id, group.key], len(group.held)) for group in facts.first])
-        return any(self.seated(app, group) for group in facts.first)
+        head = self.head(app)
+        if app.gang and head.driver is None:
+            return self.rooms.holds_all([(self.shapes[app.id, group.key], len(group.held)) for group in head.groups])
+        return any(self.seated(app, group) for group in head.groups)
 
     def _at_first(self, app: App) -> list[Resources]:
         """What of the app may go first: its driver, all of a gang without one, else a pod of any of its groups."""
-        facts = self.facts(app)
-        if app.gang and facts.driver is None:
-            return [times((group.request, len(group.held)) for group in facts.first)]
-        return [group.request for group in facts.first]
+        head = self.head(app)
+        if app.gang and head.driver is None:
+            return [times((group.request, len(group.held)) for group in head.groups)]
+        return [group.request for group in head.groups]
 
     # ---- room that nobody before them can use ----------------------------------------------------------------------
 
@@ -344,12 +345,12 @@ class AdmissionRound:
 
     def may_backfill(self, app: App, reserve: Callable[[], Resources | None]) -> bool:
         """Whether an app may start into room that is left over: nobody's claim on it counts."""
-        facts = self.facts(app)
-        if not app.gang and not any(self.seated(app, group) for group in facts.first):
+        head = self.head(app)
+        if not app.gang and not any(self.seated(app, group) for group in head.groups):
             return False
-        if facts.driver is None:
+        if head.driver is None:
             return True
-        if self._in_the_way(app, facts.driver):
+        if self._in_the_way(app, head.driver):
             return False
         if self.admits(app):
             return True

@@ -64,11 +64,16 @@ class TaskReach(NamedTuple):
     requests: tuple[Resources, ...]
 
 
+class AppHead(NamedTuple):
+    """What of an app goes first."""
+
+    groups: tuple[PodGroup, ...]  # its drivers that are held; where there are none, all groups with held pods
+    driver: PodGroup | None  # the first of these drivers
+
+
 class AppFacts(NamedTuple):
     """What the tests of a round ask of an app's groups, whatever its pool."""
 
-    app: App
-    first: tuple[PodGroup, ...]  # what of it goes first: its driver, or where it has none any of its pods
     driver: PodGroup | None  # a driver that is held
     home: str  # what its driver asks of a node beside room
     reach: tuple[TaskReach, ...]  # where its tasks may run; while there are none, where its driver may
@@ -82,44 +87,48 @@ class AppFacts(NamedTuple):
         return self._replace(reach=reach, needs=(*self.needs[:-1], last._replace(constraints=ANY)), guessed=False)
 
 
-class _Known(NamedTuple):
-    app: App
-    scale: PoolScale | None
-    size: AppSize
-
-
 class AppSizes:
     """Apps and their sizes, kept by whoever decides round after round: what did not change is not measured again."""
 
     def __init__(self) -> None:
-        self._known: dict[str, _Known] = {}
-        self._facts: dict[str, AppFacts] = {}
+        # By app, each beside what it was told of.
+        self._known: dict[str, tuple[App, PoolScale | None, AppSize]] = {}
+        self._heads: dict[str, tuple[App, AppHead]] = {}
+        self._facts: dict[str, tuple[App, AppFacts]] = {}
 
     def of(self, app: App, scale: PoolScale | None) -> AppSize:
         """The app in slots of its pool, if it has one."""
         known = self._known.get(app.id)
-        if known is None or known.app is not app or known.scale != scale:
-            known = self._known[app.id] = _Known(app, scale, measure(app, scale))
-        return known.size
+        if known is None or known[0] is not app or known[1] != scale:
+            known = self._known[app.id] = app, scale, measure(app, scale)
+        return known[2]
+
+    def head(self, app: App) -> AppHead:
+        """What of the app goes first."""
+        known = self._heads.get(app.id)
+        if known is None or known[0] is not app:
+            known = self._heads[app.id] = app, head(app)
+        return known[1]
 
     def facts(self, app: App) -> AppFacts:
-        """What of the app needs no pool to be told."""
+        """What else of the app needs no pool to be told."""
         known = self._facts.get(app.id)
-        if known is None or known.app is not app:
-            known = self._facts[app.id] = facts(app)
-        return known
+        if known is None or known[0] is not app:
+            known = self._facts[app.id] = app, facts(app)
+        return known[1]
 
     @property
     def count(self) -> int:
         """Apps of which something is kept."""
-        return max(len(self._known), len(self._facts))
+        return max(len(self._known), len(self._heads), len(self._facts))
 
     def forget_others(self, apps: Sequence[App]) -> None:
         """Keep these apps only; looked after where many are gone."""
         if self.count > 2 * len(apps) + 100:
             stay = {app.id for app in apps}
-            self._known = {id_: known for id_, known in self._known.items() if id_ in stay}
-            self._facts = {id_: known for id_, known in self._facts.items() if id_ in stay}
+            self._known = {name: known for name, known in self._known.items() if name in stay}
+            self._heads = {name: known for name, known in self._heads.items() if name in stay}
+            self._facts = {name: known for name, known in self._facts.items() if name in stay}
 
 
 def measure(app: App, scale: PoolScale | None) -> AppSize:
@@ -200,17 +209,23 @@ def one_of(kinds: Sequence[TaskNeed], needs: Sequence[TaskNeed], task: Resources
     return size
 
 
+def head(app: App) -> AppHead:
+    """Drivers go before everything else of their app."""
+    held = tuple([group for group in app.groups if group.held])
+    drivers = tuple([group for group in held if group.driver])
+    return AppHead(drivers or held, drivers[0] if drivers else None)
+
+
 def facts(app: App) -> AppFacts:
     """Look at the groups of one app."""
     drivers, tasks = parts(app)
-    held = tuple([group for group in app.groups if group.held])
-    waiting = tuple([group for group in drivers if group.held])
-    home = next((group.constraints for group in (*waiting, *drivers)), "")
+    driver = head(app).driver
+    home = next((group.constraints for group in (driver, *drivers) if group is not None), "")
     reach = tuple(task_reach(app, drivers, tasks))
     coming = announces(app, tasks)
     needs = tuple(task_needs(app, tasks, home, coming=coming))
     guessed = coming and all(group.driver for group in app.groups)
-    return AppFacts(app, waiting or held, waiting[0] if waiting else None, home, reach, needs, guessed)
+    return AppFacts(driver, home, reach, needs, guessed)
 
 
 def task_reach(app: App, drivers: Sequence[PodGroup], tasks: Sequence[PodGroup]) -> Iterable[TaskReach]:

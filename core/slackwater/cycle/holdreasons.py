@@ -220,7 +220,7 @@ def _kept_by_owner(app: App, verdict: Verdict, lane: Lane) -> Verdict | None:
     """An app that waits for its pool would borrow room, but for an owner's bound: that is what it waits for."""
     if verdict.reason is not WaitReason.POOL:
         return None
-    first = lane.admission.facts(app).first
+    first = lane.admission.head(app).groups
     asked = times((group.request, len(group.held)) for group in first) if app.gang else first[0].request
     closed = _closed(app, lane, asked)
     return closed and verdict._replace(numbers=closed.numbers)

@@ -64,6 +64,7 @@ class NodeRooms:
         self._fits: Mask = np.zeros((0, len(table)), np.bool_)
         self._needed = self._needed_native = np.zeros((0, len(table.kinds)))
         self._counts: NDArray[np.intp] = np.zeros(0, np.intp)
+        self.losses = 0  # how often a node had no room for some shape any more
         self._kept: Floats = np.zeros_like(self.room)
         self._kept_native: Floats = np.zeros_like(self.native)
         self._closed: Mask = np.zeros(len(table), np.bool_)
@@ -321,8 +322,10 @@ class NodeRooms:
         """Less is left of a node: see which shapes it has no room for any more."""
         short = (self.room[row] < self._needed) | (self.native[row] < self._needed_native)
         lost = np.logical_or.reduce(short, axis=1) & self._fits[:, row]
-        self._fits[lost, row] = False
-        self._counts -= lost
+        if np.count_nonzero(lost):
+            self._fits[lost, row] = False
+            self._counts -= lost
+            self.losses += 1
         room, scale, fits = self.room[row].tolist(), self._scale[row].tolist(), self._fits[:, row].tolist()
         for shape, slack in self._slacks.items():
             slack[row] = share(room, self._amounts[shape], scale) if fits[shape] else np.inf

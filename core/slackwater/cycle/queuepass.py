@@ -171,8 +171,9 @@ def _overtaking(each: Lane) -> set[int]:
         return set()
     sizes, lowest = each.admission.sizes, dict[Category, int]()
     for app in each.started:
-        if app.held_pods:
-            side = sizes[app.id].category
+        size = sizes[app.id]
+        if size.held_pods:
+            side = size.category
             lowest[side] = min(app.priority, lowest.get(side, app.priority))
     waiting = ((app.priority, sizes[app.id].category) for app in _passed_over(each))
     return {priority for priority, side in waiting if side in lowest and priority > lowest[side]}

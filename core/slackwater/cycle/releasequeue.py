@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +32,8 @@ from slackwater.cycle.podline.candidates import (
     task_shares,
 )
 from slackwater.cycle.podline.driverbars import ANYWHERE, Bars
-from slackwater.cycle.podline.hurry import AppUrgency
+from slackwater.cycle.podline.hurry import AppUrgency, pod_size
+from slackwater.cycle.podline.openrequests import OpenRequests
 from slackwater.cycle.podline.sumroom import SumRoom
 from slackwater.cycle.snapshot import App, Order, Queue
 from slackwater.ordering.iterations import alignment
@@ -105,11 +107,11 @@ class ReleaseQueue:
 
     def _measure(self, queue: Queue, free: Resources) -> None:
         """Room, and what the rows ask for: each different request has a number."""
-        numbers: dict[RequestShape, int] = {}
+        numbers: dict[tuple[Resources, float, Category, int, str], int] = {}
         self._request_number = [numbers.setdefault(shape_of(c), len(numbers)) for c in self.rows]
-        self._requests = list(numbers)
+        self._requests = [RequestShape(*shape) for shape in numbers]
         self._sum = SumRoom(queue, free, [shape.request for shape in self._requests])
-        self._going = list(range(len(self._requests)))  # the requests that fit and have headroom
+        self._going = OpenRequests(self._requests, self._sum, self._rooms, self._bound, self._headroom)
 
     def spend(self, amounts: Resources) -> None:
         """Others took so much of the sum."""
@@ -156,7 +158,7 @@ class ReleaseQueue:
         """What is left of the room is for whoever is there: borders of pools close no more than this, or nothing."""
         self._headroom = dict(headroom or UNBOUNDED)
         self._bound.open(self.portion)
-        self._going = list(range(len(self._requests)))
+        self._going.open(self._headroom)
         self._open = self._pickable()
         self._index = None
 
@@ -276,8 +278,8 @@ class ReleaseQueue:
         """The apps of which a stage waits on another one: only their pods differ in urgency."""
         apps = [self.rows[members[0]].app for members in self._members.values()]
         apps = [app for app in apps if any(group.waiting for group in app.groups)]
-        unit = self._sum.unit if apps else {}
-        return {app.id: AppUrgency(app, unit) for app in apps}
+        size = cache(partial(pod_size, unit=self._sum.unit if apps else {}))  # requests are few
+        return {app.id: AppUrgency(app, size) for app in apps}
 
     def _open_shares(self, queue: Queue, shares: Mapping[str, float]) -> None:
         self._fair = queue.order is Order.FAIR
@@ -320,21 +322,18 @@ class ReleaseQueue:
 
     def _sift(self) -> None:
         """Close the requests that no longer fit or have no headroom, and their rows with them."""
-        closed = [number for number in self._going if not self._goes(number)]
-        if closed:
-            self._close(*closed)
+        if closed := self._going.sift():
+            self._shut_rows(closed)
 
-    def _close(self, *numbers: int) -> None:
+    def _close(self, number: int) -> None:
+        """A request goes no more."""
+        self._going.close([number])
+        self._shut_rows([number])
+
+    def _shut_rows(self, numbers: Sequence[int]) -> None:
         closed = set(numbers)
-        self._going = [number for number in self._going if number not in closed]
         self._open = [row for row in self._open if self._request_number[row] not in closed]
         self._index = None
-
-    def _goes(self, number: int) -> bool:
-        """Whether a request fits and has headroom, wherever a driver may not go."""
-        shape = self._requests[number]
-        enough = shape.slots <= self._headroom[shape.category] + TOLERANCE and self._sum.fits(number)
-        return enough and self._bound.allows(shape.category, shape.request) and self._rooms.fits(shape.node)
 
     def _shut(self, row: int) -> None:
         if row in self._open:
@@ -364,7 +363,7 @@ class ReleaseQueue:
         number, hurry, align = self._crowd
         near = align.take(at) if self._alpha > 0 else None
         points = combined(np.array(fits).take(number.take(at)), hurry.take(at), near, self._alpha)
-        return int((points >= points.max() - TOLERANCE).argmax())
+        return int((points >= np.maximum.reduce(points) - TOLERANCE).argmax())
 
     def _take(self, row: int) -> None:
         self._taken[row] += 1

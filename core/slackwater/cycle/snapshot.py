@@ -104,13 +104,18 @@ class PodGroup:
 
 
 def taken(groups: Iterable[PodGroup]) -> Resources:
-    """What pods of these groups take that run or are on their way, added in one pass."""
+    """What pods of these groups take that run or are on their way."""
+    return Resources(taken_sums(groups))
+
+
+def taken_sums(groups: Iterable[PodGroup]) -> dict[str, float]:
+    """The same as plain numbers, added in one pass."""
     sums: dict[str, float] = {}
     for group in groups:
         if group.charged:
             for kind, amount in group.request.items():
                 sums[kind] = sums.get(kind, 0.0) + amount * group.charged
-    return Resources(sums)
+    return sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,10 +223,12 @@ class Queue:
         return capacity if self.maximum is None else capacity.at_least(self.maximum)
 
     # max over kinds of amount ÷ capacity, ÷ the namespace's weight (weighted DRF)
-    def fair_share(self, namespace: str, amount: Resources) -> float:
+    def fair_share(self, namespace: str, amount: Mapping[str, float]) -> float:
         """What an amount is worth to a namespace; of a kind that the queue has none of now, nothing can be shared."""
-        there = [(value, self.capacity[kind]) for kind, value in amount.items()]
-        share = max([value / most for value, most in there if most > 0 and value > 0], default=0.0)
+        share = 0.0
+        for kind, value in amount.items():
+            if value > 0 and (most := self.capacity[kind]) > 0:
+                share = max(share, value / most)
         return share / max(self.weights.get(namespace, 1.0), TOLERANCE)
 
 

@@ -23,7 +23,7 @@ def nm(values: NDArray[np.float64], *, equal: float = 0.0) -> NDArray[np.float64
     """
     if values.size == 0:
         return values
-    low, high = float(values.min()), float(values.max())
+    low, high = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))  # as min() and max(), but quicker
     spread = high - low
     if spread <= TOLERANCE * max(abs(low), abs(high)):
         return np.full_like(values, equal)

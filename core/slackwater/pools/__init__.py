@@ -1,1 +1,1 @@
-"""Small and large apps: two pools with a moving border (paper 004), phases of an app, the release forecast."""
+"""Reservation pools for small and large apps (paper 004): the moving border, phases of an app, the release forecast."""

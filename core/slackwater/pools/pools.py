@@ -112,6 +112,7 @@ class Launch:
 
 
 # LD if r > θ · Tot. The paper prints θ · A_c; with live A_c everything is large as soon as the cluster is busy.
+@lru_cache(maxsize=4096)
 def classify(demand: float, nominal: float, theta: float = THETA) -> Category:
     """The category of a job, on nominal Tot so that it never changes with measured room."""
     limit = fraction("theta", theta) * amount("Tot", nominal)

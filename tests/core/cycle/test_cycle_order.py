@@ -76,7 +76,7 @@ class TestOrder:
         """Else a round with an app of a thousand different pods would take a million sums, and stop everybody."""
         real, summed = candidates._taken_by_tasks, list[str]()
 
-        def counted(app: App) -> Resources:
+        def counted(app: App) -> dict[str, float]:
             summed.append(app.id)
             return real(app)
 

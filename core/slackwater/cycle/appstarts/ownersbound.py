@@ -59,6 +59,11 @@ class OwnersBound:
         self._first: dict[Category, Resources] = {}  # what a side may run of which no task runs
         self._promised: dict[Category, Resources] = {}  # what apps that were let in will take first
 
+    @property
+    def binds(self) -> bool:
+        """Whether an owner wrote any."""
+        return bool(self._shares)
+
     def open(self, portion: Callable[[Category], Resources]) -> None:
         """Let each side of which no task runs, and nothing went, run what of it goes first (`portion`)."""
         self._first = {side: portion(side) for side in self._idle}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from slackwater.cycle.snapshot import App, PodGroup, Queue, taken
+from slackwater.cycle.snapshot import App, PodGroup, Queue, taken_sums
 from slackwater.pools.pools import Category
 from slackwater.resources import Resources
 
@@ -51,10 +51,10 @@ def is_first_task(candidate: ReleaseCandidate) -> bool:
     return not any(group.charged for group in app.groups if not group.driver)
 
 
-def shape_of(candidate: ReleaseCandidate) -> RequestShape:
-    """What one pod of the group takes."""
+def shape_of(candidate: ReleaseCandidate) -> tuple[Resources, float, Category, int, str]:
+    """What one pod of the group takes, as a plain tuple: one is made for each row."""
     driver = candidate.app.id if candidate.group.driver else ""
-    return RequestShape(candidate.group.request, candidate.slots, candidate.category, candidate.shape, driver)
+    return candidate.group.request, candidate.slots, candidate.category, candidate.shape, driver
 
 
 def lined_up(
@@ -81,5 +81,5 @@ def task_shares(candidates: Iterable[ReleaseCandidate], queue: Queue) -> dict[st
     return {name: queue.fair_share(app.namespace, _taken_by_tasks(app)) for name, app in apps.items()}
 
 
-def _taken_by_tasks(app: App) -> Resources:
-    return taken(group for group in app.groups if not group.driver)
+def _taken_by_tasks(app: App) -> dict[str, float]:
+    return taken_sums([group for group in app.groups if not group.driver])

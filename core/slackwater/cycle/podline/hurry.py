@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from slackwater.cycle.snapshot import App, PodGroup
 from slackwater.ordering.stageurgency import Urgency, progress, urgency_of
+from slackwater.resources import Resources
 from slackwater.validation import amount
 
 
 class AppUrgency:
     """One app: how far the groups of its leading stage are, and those that wait on it, with what was picked.
 
-    `unit` is one unit's share of the nodes, by kind.
+    `size` tells R of the paper: one pod's share of the nodes, by what it requests (`pod_size`).
     """
 
-    def __init__(self, app: App, unit: Mapping[str, float]) -> None:
+    def __init__(self, app: App, size: Callable[[Resources], float]) -> None:
         # What a round does not change of each is looked at once.
         self._tasks = [
-            (group.key, group.waiting, group.charged, group.total, group.finished, _size(group, unit))
+            (group.key, group.waiting, group.charged, group.total, group.finished, size(group.request))
             for group in app.groups
             if not group.driver
         ]
@@ -49,6 +50,6 @@ class AppUrgency:
         return urgency_of(progress(done, total), maps, assigned, held)
 
 
-def _size(group: PodGroup, unit: Mapping[str, float]) -> float:
-    """R of the paper: one pod's share of the nodes, summed over kinds."""
-    return amount("size", sum([value * unit.get(kind, 0.0) for kind, value in group.request.items()]))
+def pod_size(request: Resources, unit: Mapping[str, float]) -> float:
+    """R: the share summed over kinds. `unit` is one unit's share of the nodes, by kind."""
+    return amount("size", sum([value * unit.get(kind, 0.0) for kind, value in request.items()]))

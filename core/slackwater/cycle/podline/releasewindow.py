@@ -36,7 +36,7 @@ class ReleaseWindow:
         self._gang: App | None = None  # it has room and waits for places
         for app in snapshot.apps:
             for group in app.groups:
-                if group.in_flight:
+                if group.released and group.in_flight:
                     self.take(app, group, group.in_flight)
 
     @property

@@ -40,6 +40,14 @@ class SumRoom:
         """Whether one more pod of the shape would fit."""
         return all(map(le, self._needed[shape], self._free))
 
+    def most_needed(self, shapes: Iterable[int]) -> tuple[float, ...]:
+        """The most of each kind that one of these shapes needs: while that is there, each of them fits."""
+        return tuple(map(max, zip(*[self._needed[shape] for shape in shapes], strict=True)))
+
+    def holds(self, needed: Iterable[float]) -> bool:
+        """Whether so much of each kind is free."""
+        return all(map(le, needed, self._free))
+
     def lacking(self, shape: int) -> tuple[str, float, float]:
         """The kind of which there is too little for the shape, what is free of it and what is asked."""
         return self._shortest(self._needed[shape], self._asked[shape])

@@ -1,8 +1,8 @@
-"""Which tests need no tracer: writes tests/untraced.txt anew from one run of all tests that measures both.
+"""Which tests need not run with coverage: writes tests/no_coverage.txt anew from one run that measures both.
 
     export PYTHONPATH=tests COVERAGE_FILE=/tmp/branches COSTS=/tmp/costs
-    python -m pytest --forks 2 -p support.untraced -m "not lab and not bench" --cov --cov-report=
-    python -m support.untraced > /tmp/untraced.txt
+    python -m pytest --forks 2 -p support.nocoverage -m "not lab and not bench" --cov --cov-report=
+    python -m support.nocoverage > /tmp/no_coverage.txt
 
 The first command runs as a plugin of pytest: it keeps the CPU seconds of each test, and which branches it takes. The
 second chooses tests that are traced, those first that add the most branches for their time (a greedy set cover), until
@@ -25,7 +25,7 @@ import pytest
 # CPU seconds. Cheaper tests are traced, all of them as one: their tracing costs little, and the list stays short.
 CHEAP = 0.05
 TOGETHER = "cheap tests"
-LIST = Path(__file__).parents[1] / "untraced.txt"
+LIST = Path(__file__).parents[1] / "no_coverage.txt"
 
 Branch = tuple[int, int, int]  # file, from line, to line
 
