@@ -11,7 +11,6 @@ import copy
 import json
 import re
 from collections.abc import Mapping, Sequence
-from random import Random
 from typing import Any
 
 import msgspec
@@ -23,6 +22,7 @@ from slackwater_cluster.objects import wire
 from slackwater_cluster.objects.records import CustomRecord, NodeRecord, PodRecord
 from slackwater_cluster.watch import trim
 from support.builders import mutants
+from support.builders.mutants import Chance
 from support.fakes.cluster import World, node
 from support.fakes.loop import look_up, release_loop
 from support.logs import errors_logged
@@ -39,7 +39,7 @@ BEYOND_TENANTS = ("owner set aside",)  # an object that is not what its kind is:
 class TellingWorld(World):
     """A cluster whose owners and frameworks' objects are mutated, and which looks at what is written."""
 
-    def __init__(self, rng: Random) -> None:
+    def __init__(self, rng: Chance) -> None:
         super().__init__()
         self.rng, self.wrong = rng, ""
         self.bodies: dict[str, Any] = {}  # by name
@@ -81,7 +81,7 @@ class TellingWorld(World):
         return answer
 
 
-def course(rng: Random, nodes: Sequence[NodeRecord], pods: Sequence[PodRecord], customs: Sequence[Any]) -> str:
+def course(rng: Chance, nodes: Sequence[NodeRecord], pods: Sequence[PodRecord], customs: Sequence[Any]) -> str:
     """Tell of all of them; returns what went wrong, "" where nothing did."""
     world = TellingWorld(rng)
     world.configure("SlackPolicy", "default", mode=rng.choice(("enforce", "enforce", "score", "observe")))
@@ -125,7 +125,7 @@ async def _step(made: Any) -> None:
         await lines.lines.settle(5.0)
 
 
-def _apps(rng: Random, world: TellingWorld) -> list[PodRecord]:
+def _apps(rng: Chance, world: TellingWorld) -> list[PodRecord]:
     """Apps of frameworks whose owners state how large they will be."""
     found = []
     for number in range(APPS):
@@ -198,7 +198,7 @@ def _limit() -> dict[str, Any]:
     return {"metadata": {"name": "l", "namespace": "team"}, "spec": spec}
 
 
-def _tracked(rng: Random) -> list[CustomRecord]:
+def _tracked(rng: Chance) -> list[CustomRecord]:
     """What a leader before this one wrote, or somebody else in its place."""
     found = []
     for number in range(APPS):

@@ -5,7 +5,7 @@ import pytest
 from fuzz.course import run
 
 
-@pytest.mark.parametrize("seed", [*range(12), 21, 94, 252])
+@pytest.mark.parametrize("seed", [*range(12), 21, 51, 94, 252])
 def test_nothing_that_an_object_holds_raises(seed: int) -> None:
-    """Two hundred mutated pods, nodes and custom resources a batch; 21, 94 and 252 once did."""
+    """Two hundred mutated pods, nodes and custom resources a batch; 21, 94 and 252 once did, 51 never ended."""
     run(seed)

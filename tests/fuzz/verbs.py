@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from random import Random
 from typing import Any
 
 import orjson
@@ -15,6 +14,8 @@ from slackwater_cluster.prometheus.vector import Vector, decode
 from slackwater_extender.sampler.measurement import UsageQuery
 from slackwater_extender.sampler.presets import NAMES
 from support.builders import mutants, objects
+from support.builders.longtexts import text
+from support.builders.mutants import LARGE, Chance
 from support.fakes.extender import World, world
 
 QUESTIONS = 12  # of each kind in a batch
@@ -23,7 +24,7 @@ LABELS = ("node", "instance", "namespace", "pod", "pod_name", "exported_pod", "j
 
 
 def course(
-    rng: Random, bodies: Sequence[dict[str, Any]], nodes: Sequence[NodeRecord], pods: Sequence[PodRecord]
+    rng: Chance, bodies: Sequence[dict[str, Any]], nodes: Sequence[NodeRecord], pods: Sequence[PodRecord]
 ) -> str:
     """Show all of them to an extender, ask it and let it measure; returns what went wrong, "" where nothing did."""
     made = world(objects.node("healthy"), objects.node("node-0"))
@@ -38,7 +39,7 @@ def course(
     )
 
 
-def _asked(rng: Random, made: World, bodies: Sequence[Any], known: Sequence[str], uids: Sequence[str]) -> str:
+def _asked(rng: Chance, made: World, bodies: Sequence[Any], known: Sequence[str], uids: Sequence[str]) -> str:
     del uids
     questions = [
         (verb, {"Pod": body, "Nodes": None, "NodeNames": rng.sample(known, min(3, len(known)))})
@@ -48,7 +49,7 @@ def _asked(rng: Random, made: World, bodies: Sequence[Any], known: Sequence[str]
     return _sent(made, [(f"/{verb}", _mangled(rng, body)) for verb, body in questions])
 
 
-def _placed(rng: Random, made: World, bodies: Sequence[Any], known: Sequence[str], uids: Sequence[str]) -> str:
+def _placed(rng: Chance, made: World, bodies: Sequence[Any], known: Sequence[str], uids: Sequence[str]) -> str:
     del bodies
     sent: list[tuple[str, Any]] = []
     for _ in range(QUESTIONS):
@@ -69,7 +70,7 @@ def _placed(rng: Random, made: World, bodies: Sequence[Any], known: Sequence[str
     return _sent(made, sent)
 
 
-def _shown(rng: Random, made: World, bodies: Sequence[Any], known: Sequence[str], uids: Sequence[str]) -> str:
+def _shown(rng: Chance, made: World, bodies: Sequence[Any], known: Sequence[str], uids: Sequence[str]) -> str:
     del bodies, uids
     for path in (
         "/v1/nodes",
@@ -93,7 +94,7 @@ def _sent(made: World, questions: Sequence[tuple[str, bytes]]) -> str:
     return ""
 
 
-def _measured(rng: Random, made: World, bodies: Sequence[Any], known: Sequence[str], uids: Sequence[str]) -> str:
+def _measured(rng: Chance, made: World, bodies: Sequence[Any], known: Sequence[str], uids: Sequence[str]) -> str:
     """Two rounds of samples whose answers are whole, mutated or cut off."""
     names = [body["metadata"].get("name") for body in bodies if isinstance(body.get("metadata"), dict)]
     words = [str(each) for each in (*known, *names, "team", "kubelet")]
@@ -108,11 +109,11 @@ def _measured(rng: Random, made: World, bodies: Sequence[Any], known: Sequence[s
     return f"{failed:g} rounds of samples failed: {heartbeat.trouble}" if failed else ""
 
 
-def _prometheus(rng: Random, words: Sequence[str]) -> Callable[[str], Vector]:
+def _prometheus(rng: Chance, words: Sequence[str]) -> Callable[[str], Vector]:
     def ask(_: str) -> Vector:
         series = [
             {
-                "metric": {rng.choice(LABELS): rng.choice(words)[:300] for _ in range(rng.randrange(4))},
+                "metric": {rng.choice(LABELS): _word(rng, words) for _ in range(rng.randrange(4))},
                 "value": [rng.choice((0, 1.5, 1_767_225_600.0, 1e18)), rng.choice(VALUES)],
             }
             for _ in range(rng.randrange(30))
@@ -129,7 +130,12 @@ def _prometheus(rng: Random, words: Sequence[str]) -> Callable[[str], Vector]:
     return ask
 
 
-def _mangled(rng: Random, body: dict[str, Any]) -> bytes:
+def _word(rng: Chance, words: Sequence[str]) -> str:
+    chosen = rng.choice(words)[:300]
+    return text(rng.sizes) if rng.sizes.random() < LARGE else chosen
+
+
+def _mangled(rng: Chance, body: dict[str, Any]) -> bytes:
     """JSON of the body, mutated half the time; what no JSON can hold is left as it was."""
     changed = mutants.mutated(rng, body) if rng.random() < 0.5 else body
     for each in (changed, body):

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
-from random import Random
 from typing import Any
 
 import httpx2
@@ -27,7 +26,7 @@ from slackwater_monitor.sources.explanation import explain
 from slackwater_monitor.sources.live import Live
 from slackwater_monitor.web.app import dashboard
 from slackwater_monitor.when import forecast
-from support.builders.mutants import mutated
+from support.builders.mutants import Chance, mutated
 from support.examples import examples
 from support.fakes.httpcluster import PROXY, usual
 
@@ -79,7 +78,7 @@ def pages() -> tuple[Current, FlaskClient]:
 
 def nonsense(seed: int) -> dict[str, bytes]:
     """The usual answers, some of them changed somewhere and at times one replaced as a whole."""
-    rng = Random(seed)
+    rng = Chance(seed)
     answers = {path: json.dumps(body).encode() for path, body in ANSWERS.items()}
     for path in rng.sample(sorted(answers), 4):
         answers[path] = json.dumps(mutated(rng, ANSWERS[path]), default=str).encode()

@@ -1,7 +1,7 @@
 """The writer of TrackedApps: at most one write per app and ten seconds, and only when something is different.
 
 All apps share a number of writes a second. Half of them, at most, are for objects of apps that are gone: namespaces
-take turns at these, and one in which too many wait for them gets no new objects.
+take turns at these, and one in which too many wait for them gets a new object for each that is deleted there.
 """
 
 from __future__ import annotations
@@ -82,6 +82,7 @@ class TrackedAppWriter:
     _closed: dict[str, float] = field(default_factory=dict)  # namespaces that take no object, and until when
 
     _crowded: frozenset[str] = frozenset()  # namespaces in which more than may wait to be swept
+    _freed: dict[str, int] = field(default_factory=dict)  # objects deleted in each of these, and not yet made instead
     _swept: dict[str, float] = field(default_factory=dict)  # when each of those that have any had its last turn
 
     def __post_init__(self) -> None:
@@ -159,9 +160,12 @@ class TrackedAppWriter:
         self._ended = {key: at for key, at in self._ended.items() if key not in alive}
         gone = dict[str, deque[str]]()
         for key, record in self._known.items():
+            if key not in alive and key not in self._ended and self._says_gone(key):
+                self._ended[key] = now  # an earlier leader wrote it: no turn is needed to see that
             if key not in alive and self._to_sweep(key, last):
                 gone.setdefault(record.namespace, deque()).append(key)
         self._crowded = frozenset(name for name, keys in gone.items() if len(keys) > MOST_GONE)
+        self._freed = {name: number for name, number in self._freed.items() if name in self._crowded}
         self._swept = {name: at for name, at in self._swept.items() if name in gone}
         # Before the first write: while one takes long there would be a place for the next, for ever.
         for key, name in list(self._in_turn(gone, behind)):
@@ -203,7 +207,8 @@ class TrackedAppWriter:
 
     def _takes_none(self, namespace: str) -> bool:
         """Whether a namespace gets no new object now: the last was refused, or too many there wait to be swept."""
-        return namespace in self._crowded or self._closed.get(namespace, 0.0) > self.clock()
+        full = namespace in self._crowded and not self._freed.get(namespace)
+        return full or self._closed.get(namespace, 0.0) > self.clock()
 
     def _key(self, each: AppView) -> str:
         """The app's object, else the one to make: `job/etl` and `job-etl` would both be called job-etl."""
@@ -236,11 +241,9 @@ class TrackedAppWriter:
 
     async def _end(self, key: str) -> bool:
         """Write that an app is gone; whether its object says so now, or is itself gone."""
-        before = self._shown(key)
-        pods = before.get("pods")
-        if before.get("phase") == Phase.FINISHED.value and not (isinstance(pods, Mapping) and any(pods.values())):
+        if self._says_gone(key):
             return True
-        body = ended().body()
+        before, body = self._shown(key), ended().body()
         kept = {"learned": before["learned"]} if before.get("learned") else {}
         kept |= self._judged(before, body)
         namespace, _, name = key.partition("/")
@@ -258,6 +261,12 @@ class TrackedAppWriter:
             self._written[key] = (self.clock(), {**body, **kept})
         return True
 
+    def _says_gone(self, key: str) -> bool:
+        """Whether the object says that its app is over and has no pods."""
+        status = self._shown(key)
+        pods = status.get("pods")
+        return status.get("phase") == Phase.FINISHED.value and not (isinstance(pods, Mapping) and any(pods.values()))
+
     async def _create(self, each: AppView, name: str, queue: str) -> bool:
         spec = TrackedAppSpec(
             app=each.app, name=each.name, framework=each.framework, owner=each.owner, queue=queue
@@ -272,6 +281,7 @@ class TrackedAppWriter:
         made = answer.ok or answer.status == 409
         if made:
             self._closed.pop(each.namespace, None)
+            self._freed[each.namespace] = max(0, self._freed.get(each.namespace, 0) - 1)
             self._keep(CustomRecord(name=name, namespace=each.namespace, spec=spec))
         else:
             log.warning("not tracked", app=each.id, trouble=answer.message())
@@ -290,6 +300,7 @@ class TrackedAppWriter:
         gone = answer.ok or answer.status == 404
         if gone:
             self._forget(key)
+            self._freed[namespace] = self._freed.get(namespace, 0) + 1
         return gone
 
     def _keep(self, record: CustomRecord) -> None:

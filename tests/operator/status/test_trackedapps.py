@@ -214,3 +214,28 @@ def test_a_namespace_whose_gone_apps_cannot_be_swept_in_time_gets_no_more_object
     made.tracker.drop(gone("busy", 2500))
     turn(made, world, 20)
     assert tracked(world) == {"other", "late"}
+
+
+def test_a_new_leader_makes_objects_where_thousands_of_finished_ones_stand() -> None:
+    """Each of them took a turn before it was known to be over: new apps had no object for as long as that took."""
+    world = enforcing(node("a", cpu=64))
+    made = few_writes(world, rate=2)
+    made.tracker.set(gone("team", 3000, phase="Finished"))
+    world.create("late", cpu=1, app="late")
+    turn(made, world, 5)
+    assert tracked(world) == {"late"}
+
+
+def test_a_namespace_with_too_many_finished_apps_gets_an_object_for_each_that_is_deleted() -> None:
+    """They are due at one time after a restart; an object for each new app would let them grow without bound."""
+    world = enforcing(node("a", cpu=64))
+    made = few_writes(world, rate=10)
+    made.tracker.set(gone("team", 3000, phase="Finished"))
+    asyncio.run(made.tracker.sweep(world.cache))
+    world.now += 61
+    for number in range(80):
+        world.create(f"p{number}", cpu=0.1, app=f"late{number}")
+    asyncio.run(made.tracker.sweep(world.cache))
+    turn(made, world, 20)
+    deleted = len([path for method, path, _ in world.posted if method == "DELETE" and "trackedapps" in path])
+    assert 0 < len(tracked(world)) <= deleted < 200

@@ -7,6 +7,9 @@ from random import Random
 from typing import Any
 
 from slackwater_cluster import names
+from support.builders.longtexts import enlarged
+
+LARGE = 0.04  # how many objects have something long, too: a dozen in a batch
 
 LONG = 4301  # digits that int() refuses
 WORDS: tuple[Any, ...] = (
@@ -28,14 +31,22 @@ OURS = (
 )  # fmt: skip
 
 
-def pod(rng: Random, number: int) -> dict[str, Any]:
-    """A plausible pod of one of a few apps, in one of its states."""
+class Chance(Random):
+    """What a batch draws from. Sizes have a source of their own, so that what else a seed means stays as it was."""
+
+    def __init__(self, seed: int, *, plain: bool = False) -> None:
+        super().__init__(seed)
+        self.sizes, self.plain = Random(~seed), plain
+
+
+def pod(rng: Random, number: int, *, whole: bool = False) -> dict[str, Any]:
+    """A plausible pod of one of a few apps, in one of its states; a whole one says all that pods may say of nodes."""
     bound = rng.random() < 0.4
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": f"j{rng.randrange(3)}", "uid": f"j{rng.randrange(3)}"}
     return {
         "metadata": {
             "name": f"p{number}",
-            "namespace": rng.choice(("team", "other", "plain")),
+            "namespace": "team" if whole else rng.choice(("team", "other", "plain")),
             "uid": f"u{number}",
             "resourceVersion": str(number),
             "creationTimestamp": "2026-01-01T00:00:00Z",
@@ -50,7 +61,7 @@ def pod(rng: Random, number: int) -> dict[str, Any]:
                 names.ADMITTED_ROLE: "task",
                 names.SHRUNK: "200/150",
             },
-            "ownerReferences": [owner] if rng.random() < 0.5 else [],
+            "ownerReferences": [owner] if rng.random() < 0.5 or whole else [],
         },
         "spec": {
             "schedulerName": names.SCHEDULER,
@@ -59,7 +70,8 @@ def pod(rng: Random, number: int) -> dict[str, Any]:
             "priority": 0,
             "containers": [{"name": "c", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}],
             "initContainers": [{"name": "i", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1m"}}}],
-            "nodeSelector": {"zone": "a"} if rng.random() < 0.1 else {},
+            "nodeSelector": {"zone": "a"} if rng.random() < 0.1 or whole else {},
+            **({"affinity": _affinity()} if whole else {}),
             "tolerations": [{"key": "k", "operator": "Exists", "effect": "NoSchedule"}],
         },
         "status": {
@@ -67,6 +79,15 @@ def pod(rng: Random, number: int) -> dict[str, Any]:
             "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}],
             "containerStatuses": [{"name": "c", "state": {"running": {"startedAt": "2026-01-01T00:00:01Z"}}}],
         },
+    }
+
+
+def _affinity() -> dict[str, Any]:
+    term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+    field = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-0"]}]}
+    number = {"matchExpressions": [{"key": "cores", "operator": "Gt", "values": ["4"]}]}
+    return {
+        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term, number, field]}}
     }
 
 
@@ -101,9 +122,11 @@ def custom(rng: Random, number: int) -> tuple[str, dict[str, Any]]:
     return kind, {"metadata": meta, "spec": specs[kind], "status": {"delta": 0.1}}
 
 
-def mutated(rng: Random, body: dict[str, Any]) -> dict[str, Any]:
-    """The object with a few of its values, keys and list entries replaced, dropped, doubled or added."""
+def mutated(rng: Chance, body: dict[str, Any]) -> dict[str, Any]:
+    """The object with a few of its values, keys and list entries replaced, dropped, doubled, added or made long."""
     changed = copy.deepcopy(body)
+    if rng.plain:
+        return changed
     for _ in range(rng.randrange(4)):
         _mutate(rng, changed)
     if rng.random() < 0.5:
@@ -112,7 +135,7 @@ def mutated(rng: Random, body: dict[str, Any]) -> dict[str, Any]:
         strings = meta.get(where) if isinstance(meta, dict) else None
         if isinstance(strings, dict):
             strings[rng.choice(OURS)] = rng.choice([word for word in WORDS if isinstance(word, str)])
-    return changed
+    return enlarged(rng.sizes, changed, OURS) if rng.sizes.random() < LARGE else changed
 
 
 def _mutate(rng: Random, value: Any) -> None:
