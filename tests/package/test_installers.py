@@ -1,4 +1,4 @@
-"""`pipx install slackwater`, `uv tool install slackwater`: by name, from a folder with this wheel; and away again."""
+"""Upload to an index, as a release does; then `pipx install slackwater`, or `uv tool install`, and away again."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import os
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from slackwater import __version__
+from support.fakes.packageindex import packageindex
 from support.lab.chart import ROOT
 
 pytestmark = [pytest.mark.package, pytest.mark.timeout(900)]
@@ -54,25 +55,42 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     return Home(tmp_path, dict(os.environ))
 
 
-def pipx(folder: Path) -> list[str]:
+@pytest.fixture(scope="module")
+def index(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An index that has what twine uploaded: the wheel and the source archive."""
+    folder = tmp_path_factory.mktemp("index")
+    with packageindex(folder) as address:
+        line = [sys.executable, "-m", "twine", "upload", "--non-interactive", "--disable-progress-bar"]
+        line += ["--repository-url", f"{address}/legacy/", "--username", "somebody", "--password", "word"]
+        files = sorted(wheel.parent.iterdir())
+        done = subprocess.run([*line, *map(str, files)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert {path.name: path.read_bytes() for path in files} == {
+            path.name: path.read_bytes() for path in folder.iterdir()
+        }
+        yield f"{address}/simple/"
+
+
+def pipx(index: str) -> list[str]:
     """The line of pipx; the versions are those of constraints.txt."""
-    return ["install", "--python", sys.executable, f"--pip-args=--find-links={folder} --constraint={CONSTRAINTS}"]
+    pip = f"--pip-args=--extra-index-url={index} --constraint={CONSTRAINTS}"
+    return ["install", "--python", sys.executable, pip]
 
 
-def uv(folder: Path) -> list[str]:
+def uv(index: str) -> list[str]:
     """The line of uv, likewise."""
-    return ["tool", "install", "--python", sys.executable, "--find-links", str(folder), "--constraints", CONSTRAINTS]
+    return ["tool", "install", "--python", sys.executable, "--index", index, "--constraints", CONSTRAINTS]
 
 
 @pytest.mark.parametrize(("install", "uninstall"), [(pipx, ["uninstall"]), (uv, ["tool", "uninstall"])])
 def test_one_line_brings_the_commands_and_one_takes_them_away(
-    install: Callable[[Path], list[str]], uninstall: list[str], wheel: Path, home: Home
+    install: Callable[[str], list[str]], uninstall: list[str], index: str, home: Home
 ) -> None:
     """All of them are on the path afterwards; a simulation runs; nothing that can be typed is left."""
     installer = Path(sysconfig.get_path("scripts"), install.__name__)
     if not installer.exists():
         pytest.skip(f"{install.__name__} is not installed; it comes with the extra release (make package)")
-    home.types(str(installer), *install(wheel.parent), "slackwater")
+    home.types(str(installer), *install(index), "slackwater")
     assert {"slackwater", "kubectl-slackwater", "slackwater-monitor"} <= {path.name for path in home.programs.iterdir()}
     slackwater = str(home.programs / "slackwater")
     assert home.types(slackwater, "--version") == f"slackwater {__version__}\n"
