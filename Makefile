@@ -180,9 +180,10 @@ bom: ## write dist/bom.cdx.json: what the image installs, as a bill of materials
 image: ## build the image (needs Docker)
 	docker build -t slackwater:$$(sed -n 's/^__version__ = "\(.*\)"/\1/p' core/slackwater/__init__.py) .
 
-package: $(STAMP) ## build wheel, source archive and chart into dist/, check them, and use them in an empty environment
+package: $(STAMP) ## build wheel, source archive and chart into dist/, check them, use them in an empty environment, and push the chart to a registry here
 	@$(INSTALL) -e '.[release]'
 	@$(BIN)/python -m slackwater_lab.programs.artefacts
+	@$(BIN)/python -m slackwater_lab build crane || true  # without Go the push is not tried out, and the tests say so
 	@$(BIN)/python -m pytest -q -p no:randomly -m package tests/package
 
 docs: $(STAMP) ## build the documentation into site/, refusing broken links

@@ -14,7 +14,7 @@ from support.lab.chart import CHART, ROOT, text
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 VERSION = "1.35.1"  # with the webhook, of which pages speak, too
-COMMAND = re.compile(r"helm (install|upgrade|template) (?=.*\bhelm/slackwater\b)")
+COMMAND = re.compile(r"helm (install|upgrade|template) (?=.*(\bhelm/slackwater\b|/charts/slackwater\b))")
 TAKES = ("--set", "--set-string", "--set-json", "-f", "--values")
 # What a reader puts in; a chart takes no such word for an address, or has no such file.
 FILLED = {"$PROMETHEUS_IN_CLUSTER": "http://prometheus.monitoring.svc"}

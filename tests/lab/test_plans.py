@@ -14,12 +14,12 @@ from slackwater_lab.nodes.kwok import STAGES
 from slackwater_lab.nodes.simulated import Shape, manifest, names
 from slackwater_lab.plan import CONTROL, PARTS, Plan, without
 from slackwater_lab.programs.build import binary
-from slackwater_lab.programs.programs import FRAMEWORKS, KIND, PROGRAMS, program
+from slackwater_lab.programs.programs import FRAMEWORKS, KIND, PROGRAMS, RELEASE, program
 from slackwater_lab.programs.versions import derived
 from slackwater_lab.site import Site, home
 
 
-@pytest.mark.parametrize("item", PROGRAMS + KIND + FRAMEWORKS, ids=lambda item: item.name)
+@pytest.mark.parametrize("item", PROGRAMS + KIND + FRAMEWORKS + RELEASE, ids=lambda item: item.name)
 def test_every_program_has_one_version(item: Any) -> None:
     """go.mod is where versions are written down."""
     assert item.version.startswith("v")

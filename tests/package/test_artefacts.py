@@ -11,10 +11,9 @@ from email.message import Message
 from pathlib import Path
 
 import pytest
-import yaml
 
 from slackwater import __version__
-from support.lab.chart import CHART, NAMESPACE, call
+from support.lab.chart import CHART, NAMESPACE, call, settled
 
 pytestmark = pytest.mark.package
 PACKAGES = {
@@ -80,12 +79,6 @@ def rendered(chart: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """What helm would install from a chart."""
     line = ("slackwater", str(chart), "--namespace", NAMESPACE, "--kube-version", "1.36.0", *options)
     return call("template", *line)
-
-
-def settled(text: str) -> list[object]:
-    """The objects without what differs from one rendering to the next: a new certificate, and sums over it."""
-    same = re.sub(r"LS0tLS1[A-Za-z0-9+/=]+|[0-9a-f]{64}", "", text)
-    return list(yaml.load_all(same, yaml.CSafeLoader))
 
 
 def test_the_packaged_chart_is_clean(chart: Path) -> None:

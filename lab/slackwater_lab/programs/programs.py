@@ -116,10 +116,14 @@ FRAMEWORKS = (
     Program("argo", "argo", _ARGO, f"{_ARGO}/cmd/workflow-controller", f"{_ARGO}.version"),
 )
 
+_CRANE = "github.com/google/go-containerregistry"
+# What tries a release out: a registry of our own, to push to. Built only when named.
+RELEASE = (Program("crane", "crane", _CRANE, f"{_CRANE}/cmd/crane", f"{_CRANE}/cmd/crane/cmd.Version"),)
+
 
 def program(name: str) -> Program:
     """Look a program up by its name."""
-    known = PROGRAMS + KIND + FRAMEWORKS
+    known = PROGRAMS + KIND + FRAMEWORKS + RELEASE
     for candidate in known:
         if candidate.name == name:
             return candidate

@@ -148,6 +148,8 @@ class ReviewServer:
 
     async def _body(self, request: web.Request) -> bytes:
         """What was sent, within the time for which an API server waits, so that no sender blocks others."""
+        if request.content.is_eof():  # it came with its headers, as nearly all do: nobody has to be waited for
+            return await request.read()
         size, address = request.content_length, request.remote or ""
         try:
             async with asyncio.timeout(self._patience):

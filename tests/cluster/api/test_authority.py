@@ -6,7 +6,6 @@ import asyncio
 import os
 import shutil
 import ssl
-import subprocess
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -19,6 +18,7 @@ from slackwater_cluster.api.client import ApiClient
 from slackwater_cluster.api.credentials import Credentials
 from slackwater_cluster.api.endpoint import Endpoint, endpoint
 from slackwater_cluster.api.session import Session
+from support.builders.certificates import certify
 from support.handshakes import serving, shake_hands
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
@@ -29,15 +29,10 @@ NAMED = f", tls-server-name: {NAME}"
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Two certificates of an API server, each its own authority."""
-    return {name: certify(tmp_path_factory.mktemp(name)) for name in ("old", "new")}
-
-
-def certify(folder: Path) -> Path:
-    """A key, and a certificate for the server that signs itself."""
-    line = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    line += ["-days", "2", "-subj", "/CN=api", "-addext", f"subjectAltName=DNS:{NAME},IP:127.0.0.1"]
-    subprocess.run([*line, "-keyout", "tls.key", "-out", "tls.crt"], cwd=folder, check=True, capture_output=True)
-    return folder
+    folders = {name: tmp_path_factory.mktemp(name) for name in ("old", "new")}
+    for folder in folders.values():
+        certify(folder, "api", "-days", "2", "-addext", f"subjectAltName=DNS:{NAME},IP:127.0.0.1")
+    return folders
 
 
 def believing(folder: Path, authority: Path, more: str = "", url: str = "https://127.0.0.1:9") -> Endpoint:

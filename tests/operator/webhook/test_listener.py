@@ -2,7 +2,6 @@
 
 import asyncio
 import ssl
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from slackwater_operator.webhook.listener import SHAKE_SECONDS, Listener
+from support.builders.certificates import certify
 
 MOST = 8
 
@@ -31,11 +31,7 @@ class Echo(asyncio.Protocol):
 def tls(tmp_path_factory: pytest.TempPathFactory) -> ssl.SSLContext:
     """A server's context with a certificate that signs itself."""
     folder: Path = tmp_path_factory.mktemp("listener")
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    subprocess.run(
-        [*command, "-subj", "/CN=x", "-keyout", "tls.key", "-out", "tls.crt"],
-        cwd=folder, check=True, capture_output=True,
-    )  # fmt: skip
+    certify(folder, "x")
     made = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     made.load_cert_chain(folder / "tls.crt", folder / "tls.key")
     return made

@@ -6,7 +6,6 @@ import json
 import os
 import socket
 import ssl
-import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from slackwater_cluster import names
 from slackwater_cluster.admissionpolicies.webhook import PATIENCE
 from slackwater_cluster.customresources import SlackPolicySpec
 from slackwater_operator.webhook.reviews import LARGE, LARGE_AT_ONCE, LARGEST, SMALL_AT_ONCE, ReviewServer
+from support.builders.certificates import certify
 
 ENFORCE = SlackPolicySpec.model_validate({"mode": "enforce"})
 LONG = 60.0  # seconds: where a test is about size, a busy machine may take its time for the bytes
@@ -191,15 +191,6 @@ async def test_ready_means_that_policies_were_listed(complete: bool, status: int
     async with client(Known(complete)) as caller:
         assert (await caller.get("/readyz")).status == status
         assert (await caller.get("/healthz")).status == 200
-
-
-def certify(folder: Path, name: str) -> None:
-    """A certificate that signs itself."""
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    subprocess.run(
-        [*command, "-subj", f"/CN={name}", "-keyout", "tls.key", "-out", "tls.crt"],
-        cwd=folder, check=True, capture_output=True,
-    )  # fmt: skip
 
 
 async def shown(port: int) -> str:
