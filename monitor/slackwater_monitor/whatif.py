@@ -37,6 +37,8 @@ SAMPLES = 6000
 USUAL, COARSEST = 5.0, 60.0  # seconds between two looks: on a cluster, and at most
 # A replay that is further from what happened says little about what else could have been.
 MISMATCH = 0.2
+# … but a wait is short where nothing is contended, and then a share of it says nothing: so many seconds are let pass.
+SHORT_WAIT = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +80,23 @@ class Comparison:
         return {name: (got - seen) / seen for name, (got, seen) in pairs.items() if seen > 0 and not math.isnan(got)}
 
     @property
+    def error_words(self) -> str:
+        """The errors of the replay for people: none is told as -0.0."""
+        return ", ".join(f"{name} {round(100 * error, 1) + 0.0:+.1f} %" for name, error in self.errors.items())
+
+    @property
     def warning(self) -> str:
         """Said where the replay does not match history; empty where it does, or where nothing was observed."""
-        off = {name: error for name, error in self.errors.items() if name != "wait" and abs(error) > MISMATCH}
+        off = {name: error for name, error in self.errors.items() if abs(error) > MISMATCH and self._matters(name)}
         if not off:
             return ""
         words = " and ".join(f"{name} is {100 * error:+.0f} % off" for name, error in off.items())
         return f"the replay does not match what happened ({words}): trust the order of the policies, not the numbers"
+
+    def _matters(self, name: str) -> bool:
+        """Whether the replay of this is off by more than seconds, where it is about waits."""
+        seen = self.happened.wait if self.happened is not None else 0.0
+        return name != "wait" or abs(self.policies[self.was].wait - seen) > SHORT_WAIT
 
     @property
     def base(self) -> str:

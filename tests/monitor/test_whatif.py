@@ -108,9 +108,10 @@ def test_one_policy_alone_has_no_verdict() -> None:
 
 
 def test_a_replay_that_is_not_what_happened_is_warned_about() -> None:
-    """Half as long as it took; a fifth is let pass, and so is a wait of some seconds."""
+    """Half as long as it took; a fifth is let pass, and so is a wait of some seconds, but none of minutes."""
     assert "completion is -50 % off" in compared(figures(completion=800.0)).warning
     assert compared(figures(completion=380.0, wait=2.0)).warning == ""
+    assert "wait is -85 % off" in compared(figures(completion=380.0, wait=400.0)).warning
     assert compared().warning == ""
 
 

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from slackwater_monitor.assessment.advice import Advice
-    from slackwater_monitor.assessment.assessment import Assessment
     from slackwater_monitor.assessment.prices import Prices
 
 
@@ -38,14 +37,6 @@ def _print(out: Console, each: Advice) -> None:
     lines = [f"\n# {each.namespace}/{each.kind}/{each.name}: {each.risk}", *(f"# note: {note}" for note in each.notes)]
     lines += [each.yaml, *([each.kubectl] if each.kubectl else []), f"# try it: {each.what_if}"]
     out.print("\n".join(lines), soft_wrap=True, highlight=False)
-
-
-def idle_cost(found: Assessment, prices: Prices) -> str:
-    """What is reserved and not used, in money."""
-    from slackwater_monitor.assessment.prices import about
-    from slackwater_monitor.assessment.report.values import idle_month
-
-    return f"What pods request and do not use costs about {about(idle_month(found, prices))} a month ({prices.source})."
 
 
 def _columns(*, priced: bool) -> list[Column[Advice]]:

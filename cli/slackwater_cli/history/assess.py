@@ -11,7 +11,7 @@ import typer
 
 from slackwater.errors import InvalidInput
 from slackwater_cli.history import prometheus as asking
-from slackwater_cli.history.advice import idle_cost, print_advice
+from slackwater_cli.history.advice import print_advice
 from slackwater_cli.optiongroups import grouped
 from slackwater_cli.options import refuse_unread
 from slackwater_cli.printing import Format, Output, data, put, tell, written
@@ -117,10 +117,10 @@ def _show(found: Assessment, output: Format, wanted: Wanted) -> None:
         data(rows(found, wanted.by.value, wanted.prices), output)
     elif not data(jsonable(found, wanted.prices), output):
         wide = output is Format.WIDE
-        put(render(found, wanted.by.value, wanted.rows, wide=wide), wide=wide)
-        if wanted.prices is not None:
-            tell(idle_cost(found, wanted.prices))
+        put(render(found, wanted.by.value, wanted.rows, wide=wide, prices=wanted.prices), wide=wide)
         tell("What to write into each workload: add --advice", style="dim")
+        if wanted.prices is None:
+            tell("What it costs: add --prices aws, azure or gcp, or your own --cpu-price and --gib-price", style="dim")
     if wanted.report is not None:
         written(write(found, wanted.report, wanted.prices))
 

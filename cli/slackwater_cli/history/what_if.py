@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 NARROWEST = 80  # characters of a line in which its numbers stand beside each other
 NAMES = {"kube": "kube (stock)"}
+HEADS = ("makespan", "completion", "wait", "requested,\nCPU / memory", "used,\nCPU / memory", "failures")
 POLICIES = "kube,slackwater,capacity,fair"
 
 
@@ -58,7 +59,7 @@ def _print(found: Comparison, *, wide: bool) -> None:
     title = f"{found.name}: {count(found.jobs, 'job')}"
     made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     made.add_column("")
-    for head in ("makespan", "completion", "wait", "requested", "used", "failures", *(("unfinished",) if wide else ())):
+    for head in (*HEADS, *(("unfinished",) if wide else ())):
         made.add_column(head, justify="right", no_wrap=True)
     if found.happened is not None:
         made.add_row("what happened", *_cells(found.happened, wide), style="bold")
@@ -71,8 +72,7 @@ def _print(found: Comparison, *, wide: bool) -> None:
     out = console()
     put(made, wide=wide or not out.is_terminal or out.width < NARROWEST)
     if found.errors:
-        words = ", ".join(f"{name} {100 * error:+.1f} %" for name, error in found.errors.items())
-        tell(f"error of the replay of what did happen: {words}")
+        tell(f"error of the replay of what did happen: {found.error_words}")
     if found.warning:
         tell(f"warning: {found.warning}", style="yellow")
     if found.verdict:

@@ -35,7 +35,7 @@ SETTABLE = frozenset({"Deployment", "ReplicaSet", "ReplicationController", "Stat
 MARGIN = 1.15  # of memory, on top of the most that was seen
 LEAST = {CPU: 0.01, MEMORY: 16 * 1024.0**2}
 WORTH = 0.05  # of a request: smaller changes are not advised
-RISK = "CPU use was above it in {outside:.0%} of the time at most; memory is {margin:.0%} above all that was seen"
+RISK = "CPU use was above it in {outside:.0f} % of the time at most; memory is {margin:.0f} % above all that was seen"
 MORE = "it asks for less than it needs: with these requests it is not the first to suffer"
 MIBI = 1024.0**2
 
@@ -129,7 +129,7 @@ def _advice(
         tuple(containers),
         back[CPU],
         back[MEMORY],
-        risk=RISK.format(outside=1 - QUANTILES[share], margin=MARGIN - 1),
+        risk=RISK.format(outside=100 * (1 - QUANTILES[share]), margin=100 * (MARGIN - 1)),
         notes=(*notes, *_batch_note(namespace, len(pods), roles.count(names.TASK))),
         month=prices.month(back[CPU], back[MEMORY]) if prices else None,
         yaml=_yaml(kind, changed),

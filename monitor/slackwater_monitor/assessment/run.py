@@ -80,5 +80,5 @@ def write(found: Assessment, folder: Path, prices: Prices | None = None) -> Path
     values = json.dumps(jsonable(found, prices), indent=1, ensure_ascii=False)
     (folder / "assessment.json").write_text(values, encoding="utf-8")
     path = folder / "index.html"
-    path.write_text(page.render(found), encoding="utf-8")
+    path.write_text(page.render(found, prices), encoding="utf-8")
     return path

@@ -22,11 +22,11 @@ from typer.testing import CliRunner, Result
 
 from slackwater.errors import InvalidInput, UnknownName
 from slackwater.estimation.efficiency import Usage as Efficiency
-from slackwater_cli.history.advice import idle_cost
 from slackwater_cli.main import app
 from slackwater_monitor.assessment.assessment import Assessment, RequestedAndUsed
 from slackwater_monitor.assessment.pods import PodHistory
 from slackwater_monitor.assessment.prices import Prices
+from slackwater_monitor.assessment.report.tables import idle_cost
 from slackwater_monitor.assessment.report.values import idle_month, rows
 from slackwater_monitor.assessment.usage import UsageStatistics
 from slackwater_monitor.export import Export, Happened, write
@@ -271,7 +271,14 @@ def test_csv_has_the_rows_of_the_level_that_was_asked_for(url: str, tmp_path: Pa
     """`--by` is no matter of the terminal only; money is told where prices are given."""
     options = ["--prometheus", url, "--since", "1d", "--until", UNTIL, "--cache", str(tmp_path / "c"), "--rate", "1000"]
     assert run("assess", *options, "--by", "node", "-o", "csv").stdout.startswith("node,")
-    assert "a month (given for a core" in run("assess", *options, "--cpu-price", "0.03").stdout
+    priced = run("assess", *options, "--cpu-price", "0.03", "--report", str(tmp_path / "page")).stdout
+    assert "a month (given for a core" in priced
+    assert "a month" in next(line for line in priced.splitlines() if line.startswith("namespace  app "))
+    page = (tmp_path / "page" / "index.html").read_text()
+    assert "a month (given for a core" in page
+    assert "a month</th>" in page
+    assert "--prices" not in priced
+    assert "add --prices aws, azure or gcp" in run("assess", *options).stdout
 
 
 def test_money_is_in_every_form(url: str, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_requests_are_what_sufficed_for_the_pod_that_needs_most() -> None:
     assert container.requests["cpu"] == pytest.approx(0.4)
     assert container.requests["memory"] == pytest.approx(943 * MIBI)
     assert made.cores == pytest.approx(2 * (2 - 0.4))
-    assert "in 5% of the time at most" in made.risk
+    assert "in 5 % of the time at most" in made.risk
 
 
 def test_a_smaller_risk_asks_for_more() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from slackwater_cluster.timestamps import stamp
 from slackwater_monitor.assessment.assessment import LEVELS, Assessment
+from slackwater_monitor.assessment.prices import Prices
 from slackwater_monitor.assessment.report import tables
 from slackwater_monitor.assessment.report.values import efficiencies, summary
 from slackwater_simulator.charts import page
@@ -21,18 +22,19 @@ SHOWN = 100
 ALL_THERE = "Nothing: every metric was there, and no gap of two windows or more."
 
 
-def render(found: Assessment) -> str:
+def render(found: Assessment, prices: Prices | None = None) -> str:
     """The page as text."""
+    places = tables.places(found, why=True, prices=prices)
     missing = Bullets(found.notes) if found.notes else Paragraph(ALL_THERE)
     made = Page(
         title="Slackwater assessment",
         brand="Slackwater",
         heading="What is reserved, and what is used",
-        lead=tables.sentence(found),
+        lead=" ".join([tables.sentence(found), *([tables.idle_cost(found, prices)] if prices is not None else [])]),
         facts=_facts(found),
         cards=[_card(found, kind, f"p{at}") for at, kind in enumerate(found.courses)],
         sections=(
-            Section("start", "The best places to start", _filled(tables.places(found, why=True)), "Where to start"),
+            Section("start", "The best places to start", _filled(places), "Where to start"),
             Section("reclaim", "What could be reclaimed, at which risk", _filled(tables.offers(found)), "Reclaimable"),
             Section("time", "Requested and used over time", page.figures(_over_time(found)), "Over time"),
             Section("efficiency", "Efficiency", page.figures(_efficiencies(found)), "Efficiency"),

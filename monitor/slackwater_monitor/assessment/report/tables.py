@@ -10,7 +10,8 @@ from rich.text import Text
 
 from slackwater_cluster.timestamps import stamp
 from slackwater_monitor.assessment.assessment import KINDS, Assessment, Name
-from slackwater_monitor.assessment.report.values import NAMES, efficiencies, limits, summary
+from slackwater_monitor.assessment.prices import Prices, about
+from slackwater_monitor.assessment.report.values import NAMES, efficiencies, idle_month, limits, summary
 from slackwater_simulator.charts.amounts import amount, count, percent, seconds, title
 from slackwater_simulator.charts.table import Styled, Table, terminal
 
@@ -20,15 +21,25 @@ SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)
 TITLES = {"cpu": "CPU, cores", "memory": "memory, GiB"}
 
 
-def render(found: Assessment, level: str = "namespace", rows: int = 10, *, wide: bool = False) -> RenderableType:
+def render(
+    found: Assessment, level: str = "namespace", rows: int = 10, *, wide: bool = False, prices: Prices | None = None
+) -> RenderableType:
     """The assessment for a terminal; `level` chooses the table of things, of which the most wasteful are shown."""
-    tables = [_summary(found), places(found), things(found, level, rows, wide=wide), _spread(found), offers(found)]
+    tables = [
+        _summary(found),
+        places(found, prices=prices),
+        things(found, level, rows, wide=wide),
+        _spread(found),
+        offers(found),
+    ]
     shown = [terminal(table) for table in tables if table.rows]
-    return Group(*_headline(found), *shown, *_closing(found))
+    return Group(*_headline(found, prices), *shown, *_closing(found))
 
 
-def _headline(found: Assessment) -> Iterator[Text]:
+def _headline(found: Assessment, prices: Prices | None) -> Iterator[Text]:
     yield Text(sentence(found), style="bold")
+    if prices is not None:
+        yield Text(idle_cost(found, prices), style="bold")
     grid = found.grid
     yield Text(
         f"{stamp(grid.start)} to {stamp(grid.end)} ({seconds(grid.end - grid.start)}, "
@@ -54,6 +65,11 @@ def sentence(found: Assessment) -> str:
     if back:
         said += f" {' and '.join(back)} could be given back, with requests that suffice {percent(SAFE)} of the time."
     return said
+
+
+def idle_cost(found: Assessment, prices: Prices) -> str:
+    """What is reserved and not used, in money."""
+    return f"What pods request and do not use costs about {about(idle_month(found, prices))} a month ({prices.source})."
 
 
 def _summary(found: Assessment) -> Table:
@@ -152,19 +168,24 @@ def offers(found: Assessment) -> Table:
     )
 
 
-def places(found: Assessment, *, why: bool = False) -> Table:
-    """Where to begin; with the whole reason where there is space for a sentence."""
+def places(found: Assessment, *, why: bool = False, prices: Prices | None = None) -> Table:
+    """Where to begin, by share of the cluster or, where prices are known, by money; with the whole reason on a page."""
     rows = [
         (
             *(place.namespace, place.app, f"{place.pods:,}"),
-            *(amount("cpu", place.cpu), amount("memory", place.memory), percent(place.share)),
+            *(amount("cpu", place.cpu), amount("memory", place.memory)),
+            percent(place.share) if prices is None else about(prices.month(place.cpu, place.memory)),
             Styled(place.sentence if why else AT_ONCE if place.tasks else BY_RESIZING, "why"),
         )
         for place in found.places
     ]
     return Table(
         f"The {len(rows)} best places to start" if len(rows) > 1 else "The best place to start",
-        ("namespace", "app", "pods", "cores", "GiB", "of cluster", "why and how" if why else "how"),
+        (
+            *("namespace", "app", "pods", "cores", "GiB"),
+            "of cluster" if prices is None else "a month",
+            "why and how" if why else "how",
+        ),
         rows,
         left=2,
         right=1,

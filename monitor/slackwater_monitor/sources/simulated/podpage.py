@@ -18,8 +18,8 @@ from slackwater_monitor.sources.views import Amounts, App, Bar, Node, pool_of
 from slackwater_simulator.results.status import DRIVER
 
 SPREAD = (
-    "The gate went by what it believed of each node, at most ten seconds ago. A play keeps only the sum of that and "
-    "lays it on the nodes, so a node may show room here that the gate did not see."
+    "The room of each node below is approximate, so the gate may have seen less. A simulation keeps one estimate for all "
+    "nodes together, and this page shares it out among them."
 )
 SHOWN = 10  # nodes listed in an explanation, as the extender lists them
 

@@ -34,8 +34,10 @@ class Masters:
         self.apps: dict[int, App] = {}  # not yet over, by row of the outcome
         self.over = 0
         self.progress = progress
+        self.work = sum(job.tasks + 1 for job in self.jobs)  # tasks and, for each app, its end
+        self.worked = 0
+        self.step = max(1, self.work // 100)  # of it between two reports of progress
         self.refusals = Refusals(self.jobs, world.kinds, world.scheduler)
-        self.step = max(1, len(self.jobs) // 100)  # jobs between two reports of progress
 
     # ---- submission -----------------------------------------------------------------------------------------------
 
@@ -227,6 +229,7 @@ class Masters:
         """A task ended well and its node has said so."""
         request = container.request
         request.done += 1
+        self._worked(1)
         request.last_done = max(request.last_done, container.end)
         if request.done >= request.total:
             for child in request.children:
@@ -291,9 +294,16 @@ class Masters:
         self.over += 1
         self.world.times.note(app)
         del self.apps[app.index]
+        self._worked(app.job.tasks - sum(request.done for request in app.requests) + 1)
         app.untie()
-        if self.progress is not None and (self.over % self.step == 0 or self.over == len(self.jobs)):
-            self.progress(self.over / len(self.jobs))
+
+    def _worked(self, more: int) -> None:
+        """Tell how much is done: by tasks, as apps that start together end together. Who gives up leaves no work."""
+        if self.progress is None:
+            return
+        before, self.worked = self.worked, self.worked + more
+        if before // self.step < self.worked // self.step or self.worked == self.work:
+            self.progress(self.worked / self.work)
 
     def fail(self, app: App) -> None:
         """A task failed once too often: the job fails and everything it holds is killed."""

@@ -50,6 +50,17 @@ def test_the_driver_comes_first_and_leaves_last() -> None:
     assert outcome.jobs.driver[0] <= outcome.jobs.start[0]
 
 
+def test_progress_counts_tasks_as_apps_that_start_together_end_together() -> None:
+    """It moves before the first app is over, never goes back, and ends at the whole, also where an app is refused."""
+    seen: list[float] = []
+    huge = maps("huge", 5, 4.0, gigabytes=99.0)
+    outcome = play(workload(*(maps(f"j{n}", 5, 4.0) for n in range(4)), huge), (1, 6, 6), progress=seen.append)
+    assert outcome.jobs.status.tolist() == [FINISHED] * 4 + [REFUSED]
+    assert seen == sorted(set(seen))
+    assert seen[-1] == 1
+    assert len(seen) == 25  # a task at a time, each end, and the whole of the app that is refused
+
+
 def test_tasks_start_and_are_reported_only_at_beats() -> None:
     """An allocation waits for a node's beat, the launch for the master's, the release for the node's next beat."""
     rows = play(workload(maps("j", 6, 4.5)), first_beats=(0.25, 0.75)).containers
