@@ -40,7 +40,7 @@ quick: $(STAMP) ## while you work: check, and the tests that take no time (under
 	@$(MAKE) --no-print-directory -j2 light $(CHECKS)
 
 light: $(STAMP)
-	@HYPOTHESIS_PROFILE=dev $(PYTEST) -m "not slow and not deep and not lab and not bench and not frameworks and not package"
+	@HYPOTHESIS_PROFILE=dev $(BIN)/python -m pytest -q --forks $(MORE) -m "not slow and not deep and not lab and not bench and not frameworks and not package"
 
 check: $(STAMP) ## format, lint, spelling, types by mypy and by pyright, import contracts
 	@$(MAKE) --no-print-directory -j2 --output-sync=target $(CHECKS) pyright
@@ -63,6 +63,8 @@ contracts: $(STAMP)
 # tests wait for a server or a browser.
 PROCESSES = $(shell $(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
 PYTEST = $(BIN)/python -m pytest -q --forks $(PROCESSES)
+# The tests of make quick compute little: most of their time is a second here and there until a program is up or a limit is over.
+MORE = $(shell $(BIN)/python -c 'import os; print(2 * (os.cpu_count() or 1) + 1)')
 # Branches are counted where every submission is judged, and where COVERAGE=1 is set: the tracer takes about half as long again.
 COVERAGE ?= $(CI)
 # Percent that CI refuses to go below: what it is on a machine without helm, browser and traces, less one for what is drawn at random.
