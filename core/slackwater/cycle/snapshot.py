@@ -82,6 +82,16 @@ class PodGroup:
         return len(self.growing) if self.in_vain else 0
 
     @property
+    def on_nodes(self) -> int:
+        """Pods that run, or soon will."""
+        return self.charged - self.growing_in_vain
+
+    @property
+    def unserved(self) -> int:
+        """Pods that wait for room; what pauses was let go in vain, and waits for something else."""
+        return (0 if self.pausing else len(self.held)) + self.growing_in_vain
+
+    @property
     def together(self) -> int:
         """Those of the group that may come to run at the same time: present and announced."""
         return max(self.expected, len(self.held) + self.blocked + self.charged)
@@ -173,6 +183,11 @@ class App:
     def held_pods(self) -> int:
         """Pods of all its groups that are held."""
         return sum([len(group.held) for group in self.groups])
+
+    @property
+    def waits(self) -> bool:
+        """Whether something of it is held, or waits in vain for a machine."""
+        return any(group.held or group.growing_in_vain for group in self.groups)
 
     @property
     def waits_since(self) -> float:

@@ -12,17 +12,18 @@ from slackwater.estimation.measures import Measure
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Floats = NDArray[np.float64]
     Slots = NDArray[np.intp]
     Held = Slots | slice
 
 
 def attribute(
     estimates: NodeEstimates, pods: Held, at: Slots, read: Slots, drivers: NDArray[np.bool_], came: NDArray[np.bool_]
-) -> None:
+) -> Floats:
     """Keep what of U is the use of each of some pods, where U just `came` (row × kind; `at` is the row of each pod).
 
     That is its use if it was `read` in the same round and is no driver, and else 0: what was read before, or is read
-    while its node is not, is no part of U.
+    while its node is not, is no part of U. Returns what of it lies beyond the most that pods are charged, row × kind.
     """
     known, cells = np.zeros(len(drivers), np.bool_), estimates.pods.table
     known[read] = True
@@ -33,6 +34,8 @@ def attribute(
         cells[Measure.PART, kind, slots] = part
         part -= cells[Measure.TOP, kind, slots]
         cells[Measure.BEYOND, kind, slots] = np.maximum(part, 0.0, out=part)
+    beyond = cells[Measure.BEYOND][:, pods]
+    return np.array([np.bincount(at + 1, each, minlength=len(came) + 1)[1:] for each in beyond]).T
 
 
 def _sampled(pods: Held, at: Slots, rows: NDArray[np.bool_]) -> Held:

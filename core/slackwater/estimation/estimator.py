@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 KEPT = 1024  # kinds of new pods whose cells are kept
 
 
-_BY_ROW = ("_learned", "_used", "_primed", "_gone", "_shed", "_uncovered", "_driven", "_returned", "_exhausted")
+_BY_ROW = (
+    *("_learned", "_used", "_primed", "_gone", "_shed", "_uncovered"),
+    *("_excess", "_driven", "_returned", "_exhausted"),
+)
 
 
 def reported(learned: Floats, used: Floats, uncovered: Floats, sums: Floats, mode: Mode) -> Floats:
@@ -59,6 +62,7 @@ class NodeEstimates:
         self._gone: Floats = np.zeros((64, kinds))  # use in U of pods that have ended since
         self._shed: Floats = np.zeros((64, kinds))  # what of it no request covered
         self._uncovered: Floats = np.zeros((64, kinds))
+        self._excess: Floats = np.zeros((64, kinds))  # of it what pods use beyond the most they are charged
         self._driven: Floats = np.zeros((64, kinds))
         self._exhausted: NDArray[np.bool_] = np.zeros((64, kinds), np.bool_)
         self._returned: Floats = np.zeros((64, kinds))  # in B and U until the next sample: see `return_driver`
@@ -111,6 +115,11 @@ class NodeEstimates:
         """E of some rows, all by default."""
         return reported(self.learned[rows], self.used[rows], self.uncovered[rows], self.pods.sums[rows], self.mode)
 
+    def excess(self, rows: NDArray[np.intp] | slice | int) -> Floats:
+        """What pods other than drivers use beyond the most they are charged on some rows, without those that ended."""
+        left: Floats = self._excess[: self.pods.rows][rows] - self._shed[: self.pods.rows][rows]
+        return np.maximum(left, 0.0)
+
     def estimate_one(self, row: int, sums: Sequence[Sequence[float]]) -> list[float]:
         """`reported` of one row as plain numbers, given its sums by measure and kind."""
         residual, top, extra = sums[Measure.RESIDUAL], sums[Measure.TOP], sums[Measure.EXTRA]
@@ -130,6 +139,11 @@ class NodeEstimates:
         beyond = np.maximum(self.used[rows] - covered, 0.0)
         self.uncovered[rows] = np.where(sampled, beyond, self.uncovered[rows])
         self.driven[rows] = np.where(sampled, driven, self.driven[rows])
+
+    def exceed(self, rows: NDArray[np.intp] | slice, excess: Floats, sampled: NDArray[np.bool_]) -> None:
+        """Say how much of what no request covers pods use that outgrew what they are charged, where U was sampled."""
+        known = self._excess[: self.pods.rows]
+        known[rows] = np.where(sampled, excess, known[rows])
 
     def forgo(self, row: int, slot: int) -> None:
         """A pod has ended, and its part of U with it; the next sample will tell by itself."""

@@ -5,8 +5,9 @@
 Reservations are a floor: what fits by declared requests alone, as the stock scheduler counts, has room; measurement may
 only add. For memory, which kills, the floor holds unless measured use is already above what the node allows or a
 kubelet evicted a pod since the last sample, and where the apps of its pods are known to use more than they declare,
-what they use takes the place of Σ D. Above that, room for memory ends where the kernel could kill a pod of somebody
-else before a task (`oomorder`).
+what they use takes the place of Σ D. Where pods ask for more CPU than there is, so that by requests alone nothing more
+would be placed, that counts what settled pods use, too. Above that, room for memory ends where the kernel could kill a
+pod of somebody else before a task (`oomorder`).
 
 A table once given out never changes. A pod event touches one row; the next table copies the arrays (a few
 microseconds at 5,000 nodes) and computes that row anew. A sample touches all rows.
@@ -29,6 +30,7 @@ from slackwater.ledger.riskreserve import RiskMargins
 from slackwater.ledger.types import NodePromise, PodClaim, RoomLine
 from slackwater.nodetable import NodeRow, NodeTable
 from slackwater.resources import Kinds
+from slackwater.validation import TOLERANCE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -120,7 +122,7 @@ class RoomTable:
             margins = self._margins.margin(row, stale, np.array(crowded)).tolist()
             room = [free - kept for free, kept in zip(room, margins, strict=True)]
         if self._floor:
-            self._raise_to_floor(room, total, sums, crowded)
+            self._raise_to_floor(row, room, total, sums, crowded)
         if self._order is not None:
             kind = self._order.kind
             room[kind] = min(room[kind], self._order.bound(row, sums, total[kind], self._shares[row], claim))
@@ -146,15 +148,19 @@ class RoomTable:
         return estimate
 
     def _raise_to_floor(
-        self, room: list[float], total: list[float], sums: list[list[float]], crowded: list[bool]
+        self, row: int, room: list[float], total: list[float], sums: list[list[float]], crowded: list[bool]
     ) -> None:
         """What fits by declared requests has room; of strict kinds by what pods are known to use, if it is more."""
         declared, top, charge = sums[Measure.ALL_DECLARED], sums[Measure.TOP], sums[Measure.CHARGE]
+        soft = (k for k, hard in enumerate(self._hard) if not hard)
+        over = any(declared[k] > total[k] * (1 + TOLERANCE) for k in soft)
+        excess = self._estimates.excess(row).tolist() if over else [0.0] * len(total)
         for kind, hard in enumerate(self._hard):
             if not hard:
                 room[kind] = max(room[kind], total[kind] - declared[kind])
             elif not crowded[kind]:
-                room[kind] = max(room[kind], total[kind] - max(declared[kind], top[kind] + charge[kind]))
+                known = top[kind] + excess[kind] + charge[kind]
+                room[kind] = max(room[kind], total[kind] - max(declared[kind], known))
 
     def pool_total(self, now: float) -> Floats:
         """Σ D + room over open nodes, room counted from 0."""
@@ -209,7 +215,7 @@ class RoomTable:
             learned=float(estimates.learned[row, kind]),
             residual=float(sums[Measure.RESIDUAL]),
             reserved=float(sums[Measure.REQUEST]),
-            known=float(sums[Measure.TOP]),
+            known=float(self._known(np.array([row]), nodes.total[[row]], estimates.pods.sums[[row]])[0, kind]),
             estimate=estimate,
             declared=float(sums[Measure.DECLARED]),
             drivers=float(sums[Measure.CHARGE]),
@@ -264,13 +270,23 @@ class RoomTable:
         left = total - sums[:, Measure.ALL_DECLARED]
         if self._floor:
             # The most that the pods are known to use, where that is more than they declare.
-            known = np.where(self.strict, total - sums[:, Measure.TOP] - sums[:, Measure.CHARGE], np.inf)
+            known = np.where(self.strict, total - self._known(rows, total, sums) - sums[:, Measure.CHARGE], np.inf)
             room = np.where(crowded, room, np.maximum(room, np.minimum(left, known)))
         if self._order is not None:
             kind = self._order.kind
             bounds = self._order.bounds(rows, sums, total[:, kind], self._nodes.pod_share[rows, kind])
             room[:, kind] = np.minimum(room[:, kind], bounds)
         return room, total - sums[:, Measure.NATIVE], left
+
+    def _known(self, rows: Rows | slice, total: Floats, sums: Floats) -> Floats:
+        """The most that pods other than drivers are known to use.
+
+        On nodes of which more CPU is asked for than there is, so that the stock scheduler would place nothing there,
+        also what they use beyond that.
+        """
+        over = (~self.strict & (sums[:, Measure.ALL_DECLARED] > total * (1 + TOLERANCE))).any(axis=1, keepdims=True)
+        known: Floats = sums[:, Measure.TOP] + np.where(over, self._estimates.excess(rows), 0.0)
+        return known
 
     def _refresh(self) -> None:
         """Nodes came, went or changed: nothing that was made of them holds."""

@@ -138,7 +138,8 @@ class SampleIntake:
         self.bounds.guard(pods, anew=some is None)
         covered = self._covered(pods, at, len(used[rows]), slots)
         self._estimates.cover(rows, covered, driven[rows], np.isfinite(used[rows]))
-        attribute(self._estimates, pods, at, slots, self._pods.drivers, came)
+        excess = attribute(self._estimates, pods, at, slots, self._pods.drivers, came)
+        self._estimates.exceed(rows, excess, came)
 
     def _everybody(self) -> tuple[Held, Slots]:
         """All slots to work on, and the row of each."""

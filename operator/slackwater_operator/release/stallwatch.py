@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from slackwater.admission.stall import RunningPod
+from slackwater.cycle.snapshot import Snapshot
 from slackwater.cycle.stalls.detection import Stall, StallHistory, detect
+from slackwater.cycle.stalls.sharednodes import in_turn
 from slackwater.cycle.stalls.victim import BoundPod, Eviction, choose
 from slackwater_cluster.apps.membership import app_id
 from slackwater_cluster.objects.records import PodRecord
@@ -34,6 +37,7 @@ class StallKeeper:
     cache: OperatorCache
     clock: Callable[[], float]
     _history: StallHistory = field(default_factory=StallHistory)
+    _asked: Counter[str] = field(default_factory=Counter)  # how often each pod was asked to leave
 
     def look(self, result: RoundResult) -> list[StallAction]:
         """What is stalled now, and what is to be done about it."""
@@ -42,7 +46,20 @@ class StallKeeper:
         self._history, found = detect(
             self._history, snapshot, result.round.verdicts, self.clock(), patience, holding=bool(result.holding)
         )
-        return [self._action(result, stall) for stall in found]
+        return self._in_turn(result.snapshot, [self._action(result, stall) for stall in found])
+
+    def _in_turn(self, snapshot: Snapshot, actions: Sequence[StallAction]) -> list[StallAction]:
+        """On shared nodes one pod is given up at a time; where it was asked and stayed, it is another's turn."""
+        victims = {each.victim.uid: each.stall for each in actions if each.victim is not None}
+        if not victims:
+            return list(actions)
+        chosen = in_turn(snapshot, {uid: victims[uid] for uid in sorted(victims, key=self._asked.__getitem__)})
+        there = {uid: times for uid, times in self._asked.items() if self.cache.index.pod(uid) is not None}
+        self._asked = Counter(there) + Counter(chosen)
+        return [
+            each if each.victim is None or each.victim.uid in chosen else replace(each, victim=None, eviction=None)
+            for each in actions
+        ]
 
     def reset(self, queue: str) -> None:
         """Something was done about it: count anew."""

@@ -135,13 +135,15 @@ def test_a_margin_given_for_a_kind_takes_the_place_of_the_fixed_one() -> None:
 def test_measurement_only_adds(pods: list[tuple[float, float, Role]], cpu: float, memory: float, system: float) -> None:
     """Whatever is measured, room is at least what requests leave, but where memory is over its allowance.
 
-    A driver that uses more memory than it declares counts with what it uses.
+    A driver that uses more memory than it declares counts with what it uses; where more CPU is asked for than there is,
+    which the stock scheduler never does, so does every pod.
     """
     sizes, roles = [(cores, size) for cores, size, _ in pods], [role for *_, role in pods]
     ledger = ledger_with(*sizes, roles=roles)
     use = (cpu / max(1, len(pods)), memory / max(1, len(pods)))
     measured(ledger, *[use] * len(pods), system=(0.0, system) if pods else (cpu, memory))
-    asked = sum(max(size, use[1]) if role is Role.DRIVER else size for _, size, role in pods)
+    over = sum(cores for cores, _ in sizes) > 16
+    asked = sum(max(size, use[1]) if over or role is Role.DRIVER else size for _, size, role in pods)
     found = room(ledger)
     assert found[0] >= 16 - sum(cores for cores, _ in sizes) - 1e-6
     assert found[1] >= 64 - asked - 1e-6
@@ -255,6 +257,20 @@ def test_pods_that_use_more_memory_than_they_declare_say_so_at_once() -> None:
     assert claim is not None
     measure(ledger, 10.0, {"n": Sample(10.0, (1.0, 9.0))}, {"p0": (1.0, 9.0)})
     assert ledger.expected(claim._replace(uid="next")).tolist() == [1.0, 9.0]
+
+
+@pytest.mark.parametrize(
+    ("cores", "left"), [pytest.param(3.0, 40.0, id="as stock"), pytest.param(6.0, 20.0, id="more than stock")]
+)
+def test_what_pods_outgrew_is_room_only_where_the_stock_scheduler_would_place_more(cores: float, left: float) -> None:
+    """World 20100012: unused cores were given to tasks of unknown apps where settled pods used twice their memory."""
+    ledger = measured(ledger_with(*[(cores, 8.0)] * 3), *[(1.0, 44.0 / 3)] * 3)
+    assert room(ledger)[1] == pytest.approx(left, rel=0.01)
+    line = ledger.explain("n", 1200.0)["memory"]
+    assert line.room == pytest.approx(left, rel=0.01)
+    assert line.allocatable - max(line.known, line.declared) == pytest.approx(left, rel=0.01)
+    ledger.remove("p2")
+    assert room(ledger)[1] == pytest.approx(48.0, rel=0.01)
 
 
 def test_a_driver_is_charged_what_it_is_placed_by() -> None:

@@ -265,6 +265,20 @@ def test_of_two_drivers_in_each_others_way_one_is_given_up_once() -> None:
     assert [pod.name for pod in world.pods.values() if not pod.gates] == ["younger-again"]
 
 
+def test_the_driver_that_was_given_up_last_goes_last() -> None:
+    """Two that wait for each other would both be held until their runs are forgotten."""
+    world = enforcing(node("a", cpu=8))
+    for name in ("first", "second"):
+        world.create(name, app=name, role="driver", cpu=4)
+    views = world.cache.views
+    views.refresh()
+    world.cache.gave_up(None, ("team/first", ("team/second",)), 1.0)
+    assert views.histories.behind("team/first", views) == "team/second"
+    world.cache.gave_up(None, ("team/second", ("team/first",)), 2.0)
+    assert views.histories.behind("team/first", views) == ""
+    assert views.histories.behind("team/second", views) == "team/first"
+
+
 def _blocked_gang(world: World, app: str, driver: float, task: float, tasks: int) -> list[PodRecord]:
     """A driver on node a that a Job brings back, and the tasks of its gang, which wait."""
     boss = standing(world, app, "a", driver)

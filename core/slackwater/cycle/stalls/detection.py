@@ -86,8 +86,8 @@ def detect(
             watch = watches[key] = observe(
                 history.watches.get(key, StallWatch()),
                 now,
-                running=sum(_on_nodes(group) for app, group in near if not stuck(app, group)),
-                pending=sum(_waiting(group) for _, group in waiting),
+                running=sum(group.on_nodes for app, group in near if not stuck(app, group)),
+                pending=sum(group.unserved for _, group in waiting),
                 fits=holding or queue.paused or ended[key] > history.ended.get(key, 0),
             )
             if watch.since is not None and stalled(watch, now, patience.get(queue.name, PATIENCE_SECONDS)):
@@ -110,11 +110,11 @@ def _stall(
     seconds: float,
 ) -> Stall:
     apps = tuple({app.id: app for app, _ in waiting}.values())
-    count, asking = sum(_waiting(group) for _, group in waiting), sum(group.growing_in_vain for _, group in waiting)
+    count, asking = sum(group.unserved for _, group in waiting), sum(group.growing_in_vain for _, group in waiting)
     first = next((app for app in apps if app.held_pods), None)
     verdict = verdicts.get(first.id) if first else None
     why = f"; {verdict.app}: {verdict.sentence}" if verdict and verdict.sentence else ""
-    runs = sum(_on_nodes(group) for app, group in tasks(apps) if stuck(app, group))
+    runs = sum(group.on_nodes for app, group in tasks(apps) if stuck(app, group))
     others = f"what runs of them has to wait for those ({runs} tasks)" if runs else "none runs"
     kept = "held, or waiting in vain for a machine, are" if asking else "held are"
     words = singular(
@@ -154,7 +154,7 @@ def _own_driver(app: App, need: TaskNeed, seconds: float) -> Stall:
 
 def _blocked(snapshot: Snapshot) -> list[tuple[App, TaskNeed]]:
     """Apps that their own driver keeps from running any task, and those tasks, while others wait too."""
-    if sum(any(group.held or group.growing_in_vain for group in app.groups) for app in snapshot.apps) <= 1:
+    if sum(app.waits for app in snapshot.apps) <= 1:
         return []
     nodes = DriverNodes(snapshot)
     idle = [app for app in snapshot.apps if _idle(app)]
@@ -163,26 +163,21 @@ def _blocked(snapshot: Snapshot) -> list[tuple[App, TaskNeed]]:
 
 def _idle(app: App) -> bool:
     """Whether a driver of the app runs, tasks of it wait and none runs."""
-    own = [group for _, group in tasks([app])]
     leads = any(group.running for group in app.groups if group.driver)
-    return leads and not app.paused and any(map(_waiting, own)) and not any(map(_on_nodes, own))
+    return leads and not app.paused and stands_still(app)
 
 
-def _on_nodes(group: PodGroup) -> int:
-    """Pods of a group that run, or soon will."""
-    return group.charged - group.growing_in_vain
-
-
-def _waiting(group: PodGroup) -> int:
-    """Pods of a group that wait for room; what pauses was let go in vain, and waits for something else."""
-    return (0 if group.pausing else len(group.held)) + group.growing_in_vain
+def stands_still(app: App) -> bool:
+    """Whether tasks of an app wait, and none is on a node."""
+    own = [group for _, group in tasks([app])]
+    return any(group.unserved for group in own) and not any(group.on_nodes for group in own)
 
 
 def _by_constraints(apps: Iterable[App]) -> dict[str, list[tuple[App, PodGroup]]]:
     """Groups of tasks that wait although their app has started, and for no driver of it."""
     found: dict[str, list[tuple[App, PodGroup]]] = {}
     for app, group in tasks(app for app in apps if app.started and not app.paused and led_by_driver(app)):
-        if _waiting(group):
+        if group.unserved:
             found.setdefault(group.constraints, []).append((app, group))
     return found
 

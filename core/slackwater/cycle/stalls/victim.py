@@ -16,6 +16,7 @@ from slackwater.cycle.drivernodes import DriverNodes
 from slackwater.cycle.podline.earlystart import stuck
 from slackwater.cycle.snapshot import App, PodGroup, Snapshot
 from slackwater.cycle.stalls.detection import Stall, tasks
+from slackwater.cycle.stalls.sharednodes import beside
 from slackwater.resources import Resources
 from slackwater.roles import Role
 
@@ -92,12 +93,10 @@ def _youngest(pods: Sequence[BoundPod]) -> BoundPod | None:
 
 
 def _waiting(snapshot: Snapshot, verdicts: Mapping[str, Verdict], but: App) -> tuple[str, ...]:
-    """The other apps of a queue that wait and were not refused: they go before one whose driver is given up."""
+    """Other apps that wait and were not refused: they go before one whose driver is given up.
+
+    All of its queue, and of others those that stand still on the same nodes.
+    """
     refused = {app for app, verdict in verdicts.items() if verdict.refused}
-    mates = (app for app in snapshot.apps if app.queue == but.queue and app.id != but.id)
-    return tuple(app.id for app in mates if app.id not in refused and _waits(app))
-
-
-def _waits(app: App) -> bool:
-    """Whether something of an app is held, or waits in vain for a machine."""
-    return any(group.held or group.growing_in_vain for group in app.groups)
+    mates = [app for app in snapshot.apps if app.queue == but.queue and app.id != but.id and app.waits]
+    return tuple(app.id for app in (*mates, *beside(snapshot, but)) if app.id not in refused)

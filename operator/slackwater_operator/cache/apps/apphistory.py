@@ -222,10 +222,14 @@ class AppHistories:
     def behind(self, app: str, views: Mapping[str, AppView]) -> str:
         """An app that goes before this one, whose driver was given up for it; none once all of them have got on.
 
-        Else the driver that was given up would be back in the room before those it was given up for.
+        Else the driver that was given up would be back in the room before those it was given up for. One whose own
+        driver was given up later has had its turn: two that wait for each other would wait for ever.
         """
         known = self._given_up.get(app)
-        waiting = (other for other in known.others if other in views) if known is not None else ()
+        if known is None:
+            return ""
+        later = {other for other, each in self._given_up.items() if each.at > known.at}
+        waiting = (other for other in known.others if other in views and other not in later)
         return next((other for other in waiting if any(group.held for group in views[other].groups)), "")
 
     def expire(self, views: Mapping[str, AppView], now: float) -> None:
