@@ -1,7 +1,7 @@
 """How far a node's use goes beyond what was expected of it, learned from earlier promises.
 
-Every half hour the promise made for each node is put aside. Over the horizon the use of the same pods is watched, and
-then the promise has a score,
+Every quarter of an hour the promise made for each node is put aside. Over the horizon the use of the same pods is
+watched, and then the promise has a score,
 
     score = (min(peak of those pods, their requests) − m) / s        m, s as they were expected (see `risk`); above m
                                                                      s is at least a thousandth of the requests
@@ -12,7 +12,7 @@ with any z. It holds nothing against z: its score is the least there is.
 The factor z of the next promises is the score that is exceeded with the asked probability, over all nodes of a class:
 split conformal prediction, which needs no assumption about the form of the distribution. Further out than scores were
 seen, the tail is taken as exponential (peaks over a threshold). Three corrections, all to the safe side: few scores,
-and neighbours that tell the same story, leave z uncertain, and a fifth of a standard error is taken off the
+and neighbours that tell the same story, leave z uncertain, and a tenth of a standard error is taken off the
 probability; below 0.25 %, where hardly anything was ever seen, half of it is left; and where clearly more promises were
 exceeded of late than asked, on all nodes or on those of one type of machine, z is taken for a smaller one there until
 that has ended.
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 
 RISK = 0.01  # of a promise being exceeded within the horizon
 HORIZON = 6 * 3600.0  # seconds; how long a promise is to hold
-EVERY = 1800.0  # seconds between promises that are put aside
-SCORES = 40_000  # scores kept per class: with EVERY a week of 120 nodes
+EVERY = 900.0  # seconds between promises that are put aside; what was exceeded is soon over, and many tell more
+SCORES = 40_000  # scores kept per class: with EVERY four days of 100 nodes
 SPAN = 86_400.0  # seconds that scores reach back at least: of promises for many nodes some are kept
 ENOUGH = 100  # scores without which a class is young and nothing is promised
 TAIL = 0.05  # share of the scores that the exponential tail is fitted on
 FEW = 100  # scores above z without which the fitted tail decides
 NARROWEST = 0.125  # the least share of the asked risk that z is taken for
-FADE = 0.986  # of what was exceeded, in EVERY seconds: a half-life of a day
-SAFE = 0.2  # standard errors of the rate that are taken off it while few scores are known
+FADE = 0.9928  # of what was exceeded, in EVERY seconds: a half-life of a day
+SAFE = 0.1  # standard errors of the rate that are taken off it while few scores are known
 RARE = 0.5  # share of a risk so small that even SCORES scores hold fewer than FEW beyond z: its tail is a guess
 NOTHING_CAME = -10.0  # the score of a promise that was never tested: no more was used than when it was made
 MACHINES = 32  # types of machines that are told apart

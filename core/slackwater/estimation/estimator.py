@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.estimation.measures import BOUNDED, SUMMED, Measure, bounded
+from slackwater.estimation.measures import BELIEF, BOUNDED, LIMITS, SUMMED, Measure, bounded
 from slackwater.estimation.mode import ALPHA, TAU0, Mode
-from slackwater.estimation.podmatrix import PodMatrix, blocks, grown
+from slackwater.estimation.podmatrix import PodMatrix, blocks, grown, put
 from slackwater.validation import fraction, positive
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ class NodeEstimates:
             cells[Measure.CHARGE : SUMMED] = beside
         cells[Measure.FLOOR] = 0.0 if floor is None else floor
         cells[Measure.CAP] = np.inf if cap is None else cap
-        cells[BOUNDED] = bounded(cells)
+        cells[BOUNDED] = bounded(*cells[BELIEF], *cells[LIMITS])
         return cells
 
     def resize(self, slot: int, request: Floats, beside: Floats | None = None) -> None:
@@ -265,16 +265,23 @@ class NodeEstimates:
         Given all slots held, sums are formed anew, as after a sample of all nodes; else what has changed is added to
         them, at a cost that follows the pods that changed.
         """
-        bounds = self.pods.table[Measure.FLOOR : Measure.USE]
-        before, limits = bounds.take(slots, axis=2)
-        bounds[:, :, slots] = floors, caps
-        slots = slots[((before > 0) | (floors > 0) | (limits != caps)).any(axis=0)]
+        concerned = np.empty(len(slots), np.bool_)
+        table = self.pods.table
+        for part in blocks(len(slots)):
+            some = slots[part]
+            before, limits = table[Measure.FLOOR : Measure.USE].take(some, axis=2)
+            put(table[Measure.FLOOR], some, floors[:, part])
+            put(table[Measure.CAP], some, caps[:, part])
+            concerned[part] = ((before > 0) | (floors[:, part] > 0) | (limits != caps[:, part])).any(axis=0)
+        slots = slots[concerned]
         if not slots.size:
             return
-        by = self._weigh(slots)
         if held is None:
-            self.pods.shift(BOUNDED, slots, by)
+            before = table[BOUNDED].take(slots, axis=2)
+            self._weigh(slots)
+            self.pods.shift(BOUNDED, slots, table[BOUNDED].take(slots, axis=2) - before)
         else:
+            self._weigh(slots)
             self.pods.refresh(Measure.TOP, held)
             self.pods.refresh(Measure.EXTRA, held)
 
@@ -368,20 +375,19 @@ class NodeEstimates:
         self.exhausted[rows] &= ~usable
         return usable
 
-    def _weigh(self, slots: NDArray[np.intp]) -> Floats:
-        """Set what the bounds of some pods decide; return by how much that changed, measure × kind × pod."""
-        table, by = self.pods.table, np.empty((BOUNDED.stop - BOUNDED.start, len(self.tau0), len(slots)))
+    def _weigh(self, slots: NDArray[np.intp]) -> None:
+        """Set what the bounds of some pods decide."""
+        table = self.pods.table
         for part in blocks(len(slots)):
-            cells = table[: Measure.PART].take(slots[part], axis=2)
-            after = bounded(cells)
-            table[BOUNDED][:, :, slots[part]] = after
-            np.subtract(after, cells[BOUNDED], out=by[:, :, part])
-        return by
+            some = slots[part]
+            tops, extras = bounded(*table[BELIEF].take(some, axis=2), *table[LIMITS].take(some, axis=2))
+            put(table[Measure.TOP], some, tops)
+            put(table[Measure.EXTRA], some, extras)
 
     def _write(self, slot: int, request: Floats, residual: Floats, beside: Floats | None) -> None:
         cells = self.pods.table[:, :, slot].copy()
         cells[Measure.REQUEST], cells[Measure.RESIDUAL] = request, residual
         if beside is not None:
             cells[Measure.CHARGE : SUMMED] = beside
-        cells[BOUNDED] = bounded(cells)
+        cells[BOUNDED] = bounded(*cells[BELIEF], *cells[LIMITS])
         self.pods.rewrite(slot, cells[:SUMMED])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slackwater.estimation.podmatrix import grown
+from slackwater.estimation.podmatrix import grown, put
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -85,7 +85,8 @@ class Growth:
         grew = mark < REACHED * peak
         np.copyto(mark, uses, where=grew)
         np.copyto(reach, ages, where=grew)
-        self._table[:3, :, slots] = table
+        for kept, found in zip(self._table[:3], table, strict=True):
+            put(kept, slots, found)
         return peak, reach
 
     def reaches(self, slots: NDArray[np.intp]) -> Floats:

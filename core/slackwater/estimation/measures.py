@@ -32,17 +32,19 @@ class Measure(IntEnum):
 
 
 SUMMED = Measure.FLOOR  # so many of them
-BOUNDED = slice(Measure.TOP, Measure.CHARGE)  # what floor and cap decide
+BOUNDED = slice(Measure.TOP, Measure.CHARGE)  # what floor and cap decide …
+BELIEF, LIMITS = slice(Measure.RESIDUAL, Measure.TOP), slice(Measure.FLOOR, Measure.PART)  # … and from what
 
 
-def bounded(cells: Floats) -> Floats:
-    """TOP = max(min(RR, cap), floor) and EXTRA of one pod or many, from all that is kept of them."""
-    residual, request, *_, floor, cap, use = cells[: Measure.PART]
+def bounded(residual: Floats, request: Floats, floor: Floats, cap: Floats, use: Floats) -> Floats:
+    """TOP = max(min(RR, cap), floor) and EXTRA of one pod or many."""
     return np.array([np.maximum(np.minimum(request, cap), floor), shortfalls(floor, request, residual, use)])
 
 
 def shortfalls(floor: Floats, request: Floats, residual: Floats, use: Floats) -> Floats:
     """What a young pod's part of E lacks to its floor: max(0, max(u, floor) − u − (ρ/RR)·max(0, RR − u))."""
+    if not (floor > 0).any():
+        return np.zeros_like(floor)
     believed = np.divide(residual, request, out=np.zeros_like(residual), where=request > 0)
     lacking = np.maximum(use, floor) - use - believed * np.maximum(0.0, request - use)
     return np.where(floor > 0, np.maximum(0.0, lacking), 0.0)

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     Slots = NDArray[np.intp]
 
 PARTS = 6  # a sample counts half after this part of the horizon, and a pod's own use is trusted as much as its app's
-PROMISES = 12  # promises put aside within a horizon
+PROMISES = 24  # promises put aside within a horizon
 EARLY = 0.9  # of a heartbeat: no round begins to the millisecond, and none is to be passed over for that
 
 

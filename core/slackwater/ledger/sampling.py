@@ -25,7 +25,7 @@ from slackwater.estimation.growth import Growth
 from slackwater.estimation.margins import COMPRESSIBLE
 from slackwater.estimation.measures import Measure
 from slackwater.estimation.peaks import Peaks
-from slackwater.estimation.podmatrix import NOWHERE
+from slackwater.estimation.podmatrix import NOWHERE, put
 from slackwater.estimation.risk import summed, unread_use
 from slackwater.estimation.staleness import Staleness
 from slackwater.ledger.learnedstate import Learned, LearnedRisk, collect, restore
@@ -244,17 +244,19 @@ class SampleIntake:
             slots, uses = _chosen(slots >= 0, slots, uses)
         other = np.flatnonzero(reduce(np.logical_or, self._estimates.uses.take(slots, axis=1) != uses))
         if other.size:
-            changed = uses.take(other, axis=1)
+            changed, others = uses, slots
+            if other.size < len(slots):
+                changed, others = uses.take(other, axis=1), slots[other]
             # What is held is sensible, so bad numbers are among those that differ, NaN being unlike any number.
             if not (changed.min() >= 0 and changed.max() < np.inf):
                 sensible = np.logical_and.reduce((uses >= 0) & (uses < np.inf), axis=0)
                 return self._known_uses(*_chosen(sensible, slots, uses))
-            self._use(slots[other], changed)
+            self._use(others, changed)
         return slots, uses
 
     def _use(self, slots: Slots, uses: Floats) -> None:
         """Note pods that use more or less than they did. A driver is charged max(use, D)."""
-        self._estimates.uses[:, slots] = uses
+        put(self._estimates.uses, slots, uses)
         grown = self._growth.grown_since(slots, uses)
         if grown.size:
             self._growth.note(slots[grown], uses.take(grown, axis=1), self._ages(slots[grown]))
@@ -383,10 +385,12 @@ class SampleIntake:
     def _learn_excess(self, slots: Slots, uses: Floats) -> None:
         """Pods that use more than they declare of a kind of which a lack kills say so before they settle, too."""
         apps = self._pods.apps[slots]
-        asked = self._estimates.pods.table[Measure.REQUEST].take(slots, axis=1)
-        known = self.peaks.tops(apps)
-        excess = (uses > np.maximum(asked, known))[self._strict].any(axis=0) & ~self._pods.drivers[slots]
-        more = self._running(slots, np.flatnonzero(excess))
+        asked, known = self._estimates.pods.table[Measure.REQUEST], self.peaks.tops(apps)
+        excess = np.zeros(len(slots), np.bool_)
+        for strict, use, wanted, most in zip(self._strict, uses, asked, known, strict=False):
+            if strict:
+                excess |= use > np.maximum(wanted.take(slots), most)
+        more = self._running(slots, np.flatnonzero(excess & ~self._pods.drivers[slots]))
         if more.size:
             # How long it took them to grow is not known: they may go on growing.
             self.peaks.learn(apps[more], np.maximum(uses, known)[:, more].T, np.zeros((more.size, len(uses))))

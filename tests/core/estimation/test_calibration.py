@@ -106,7 +106,7 @@ def test_many_nodes_at_one_moment_are_one_promise() -> None:
 def test_the_margin_widens_while_more_is_exceeded_than_asked() -> None:
     """The probability asked for shrinks, z grows, and neither without a bound."""
     scores = np.random.default_rng(0).normal(size=2000)
-    kept, broken = Calibration(0.05), Calibration(0.05)
+    kept, broken = Calibration(0.05, overlap=12.0), Calibration(0.05, overlap=12.0)
     kept.learn(scores, np.zeros(2000, np.bool_))
     broken.learn(scores, np.arange(2000) < 200)
     assert broken.kept.realised == 0.1
@@ -170,14 +170,14 @@ def test_a_risk_that_no_memory_can_show_is_halved() -> None:
     assert 0.0095 < usual.asked < 0.01
 
 
-@pytest.mark.parametrize(("days", "asked"), [(0.25, 0.00859), (1, 0.00911), (6, 0.0096)])
-def test_a_fifth_of_a_standard_error_is_taken_off_the_risk(days: float, asked: float) -> None:
-    """Of 100 machines every half hour, twelve promises telling one story: a day shows four violations at 1 %.
+@pytest.mark.parametrize(("days", "asked"), [(0.25, 0.00929), (1, 0.00955), (4, 0.009757)])
+def test_a_tenth_of_a_standard_error_is_taken_off_the_risk(days: float, asked: float) -> None:
+    """Of 100 machines every quarter of an hour, 24 promises telling one story: a day shows four violations at 1 %.
 
     Their number is uncertain by two in four, a half of the rate; with one more to be safe, 1 / √5.
     """
-    calibration = Calibration(0.01, overlap=12.0)
-    calibration.learn(np.zeros(int(4800 * days)), np.zeros(int(4800 * days), np.bool_))
+    calibration = Calibration(0.01, overlap=24.0)
+    calibration.learn(np.zeros(int(9600 * days)), np.zeros(int(9600 * days), np.bool_))
     assert calibration.asked == pytest.approx(asked, abs=5e-6)
 
 
@@ -213,7 +213,7 @@ def test_scores_of_all_nodes_are_kept_by_turns() -> None:
 
 
 def test_what_was_exceeded_counts_half_after_a_day_however_often_promises_are_made() -> None:
-    """Every half hour, or every 50 s."""
+    """Every quarter of an hour, or every 50 s."""
     for every in (EVERY, 50.0):
         calibration = Calibration(0.05, every=every)
         calibration.learn(np.zeros(1000), np.ones(1000, np.bool_))
@@ -226,8 +226,8 @@ def test_restored_scores_make_way_one_after_the_other() -> None:
     """Not all at once when the last of them does."""
     calibration = Calibration(0.05)
     calibration.restore(np.zeros(SCORES), Kept(), {})
-    for _ in range(12):
-        calibration.learn(np.ones(SCORES // 48), np.zeros(1, np.bool_))
+    for _ in range(24):
+        calibration.learn(np.ones(SCORES // 96), np.zeros(1, np.bool_))
     assert calibration.count == pytest.approx(SCORES, rel=0.05)
     assert calibration.scores.mean() == pytest.approx(0.25, rel=0.1)
 

@@ -43,8 +43,8 @@ def test_cpu_of_unknown_apps_is_expected_like_that_of_all() -> None:
 def test_promises_of_the_first_hours_are_not_learned_from(unknown: float) -> None:
     """As in a ledger: nobody was watched for six half-lives yet."""
     machines, ours = Machines(levels("steady"), replace(PLAY, unknown_apps=unknown)), Slackwater(0.05, 12, memory=True)
-    first = int(WATCHED / STEP) + PLAY.horizon
-    for step in range(first + int(EVERY / STEP) + 1):
+    first, each = int(WATCHED / STEP) + PLAY.horizon, int(EVERY / STEP)
+    for step in range(first + each + 1):
         moment: Moment = machines.advance(step)
         ours.peak(moment)
-        assert ours.calibration.count == (0 if step < first else PLAY.machines * (1 + (step - first) // 6))
+        assert ours.calibration.count == (0 if step < first else PLAY.machines * (1 + (step - first) // each))
