@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from slackwater_cluster.api.fairslots import MOST, FairSlots
+from support.virtualtime import play
 
 SHORT = 0.02  # the patience of these tests
 
@@ -51,8 +52,8 @@ class Work:
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
-    """Play a story, in bounded time."""
-    asyncio.run(asyncio.wait_for(story, 20))
+    """Play a story by a clock of its own, in bounded time."""
+    play(asyncio.wait_for(story, 20))
 
 
 async def moment(patiences: float = 0.0) -> None:
