@@ -35,7 +35,8 @@ def attribute(
         part -= cells[Measure.TOP, kind, slots]
         cells[Measure.BEYOND, kind, slots] = np.maximum(part, 0.0, out=part)
     beyond = cells[Measure.BEYOND][:, pods]
-    return np.array([np.bincount(at + 1, each, minlength=len(came) + 1)[1:] for each in beyond]).T
+    excess: Floats = np.array([np.bincount(at + 1, each, minlength=len(came) + 1)[1:] for each in beyond], np.float64)
+    return excess.T
 
 
 def _sampled(pods: Held, at: Slots, rows: NDArray[np.bool_]) -> Held:

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from support.search.campaign import ROOT, search
-from support.search.generate import MIXED, OWNED, REWRITTEN, WILD, plan
+from support.search.generate import MIXED, ODD, OWNED, REWRITTEN, WILD, plan
 from support.search.plan import WorldPlan
 from support.search.play import play
 from support.search.shrink import shrunk
@@ -30,7 +30,7 @@ def main() -> int:
         "--first",
         type=int,
         help=f"the first seed: 0, {WILD} for wild worlds, {MIXED} for gangs of two sizes, {OWNED} for owners who speak,"
-        f" {REWRITTEN} for queues that are written anew",
+        f" {REWRITTEN} for queues that are written anew, {ODD} for worlds at the edges",
     )
     parser.add_argument("--wild", action="store_true", help="devices, visitors, nodes that change, users who delete")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)

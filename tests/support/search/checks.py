@@ -104,9 +104,9 @@ class Checks:
 
     def _turned_round(self, operator: OperatorProgram, held: PodRecord, pod: PodRecord) -> bool:
         """Whether a pod of higher priority, no larger and allowed on the same node, was passed over."""
-        if held.priority <= pod.priority:
-            return False
         mine, other = self._life(held), self._life(pod)
+        if mine is other or self._standing(held) <= pod.priority:
+            return False
         node = self.cluster.nodes[self.cluster.destination(pod)]
         category = operator.cache.views.histories.category
         return (
@@ -119,6 +119,13 @@ class Checks:
             and self.cluster.changed_at[node.name] <= self._known
             and not _unwritten(operator, held)
         )
+
+    def _standing(self, pod: PodRecord) -> int:
+        """The priority of its app: the lowest of its pods that wait."""
+        if not self._life(pod).plan.ranks:
+            return pod.priority
+        near = [each for each in self.cluster.waiting.values() if each.namespace == pod.namespace]
+        return min(each.priority for each in near if each.labels.get(names.APP) == pod.labels[names.APP])
 
     def _awaited(self, pod: PodRecord) -> Resources:
         """The room a pod waits for: of memory more than it declares, where one of its likes was killed for that.

@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 
 from support.search.mixed import mixed
+from support.search.odd import odd
 from support.search.owned import owned, rewritten
 from support.search.plan import AppPlan, NodePlan, QueuePlan, StagePlan, Trouble, WorldPlan
 from support.search.wild import widened
@@ -17,11 +18,14 @@ WILD = 2_000_000  # … and from this one on worlds are wild: a second family, s
 MIXED = 3_000_000  # from here on they have gangs of two sizes
 OWNED = 20_000_000  # and from here on their owners pause, bound, weigh and withhold: plain, wild or mixed ones
 REWRITTEN = 40_000_000  # and from here on they write their queues and pools anew while apps wait and run
+ODD = 60_000_000  # and from here on worlds lie at the edges: of any of the families before
 MOST_TASKS = 60  # of all apps together: what is slow to play is not more telling
 
 
 def plan(seed: int) -> WorldPlan:
     """The world of a seed."""
+    if seed >= ODD:
+        return odd((_same, widened, mixed, owned)[seed % 4](_plain(seed)))
     if seed >= REWRITTEN:
         return rewritten(owned((_same, _same, widened, mixed)[seed % 4](_plain(seed))))
     if seed >= OWNED:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from slackwater.resources import Resources
 from slackwater_cluster import names
 from slackwater_cluster.objects.records import OwnerRef, PodRecord
 from support.search.cluster import Cluster
 from support.search.plan import GIB, AppPlan, StagePlan, amounts
 
+VARIANTS = 5  # sizes of uneven tasks
 BACKOFF = 6  # evicted pods after which a controller gives up, as a Job does by default
 
 
@@ -133,7 +135,7 @@ class Life:
             return 0.0, 0.0
         share = 1.0
         if self.plan.ramp:
-            longest = max(stage.plan.seconds for stage in self.stages)
+            longest = max(stage.plan.seconds for stage in self.stages) or 1.0
             share = min(1.0, (self.cluster.now - pod.started + 1.0) / longest)
         return pod.declared["cpu"] * self.plan.cpu_use * share, pod.declared["memory"] * self.plan.memory_use * share
 
@@ -230,7 +232,21 @@ class Life:
             annotations[names.DAG] = "strict"
         label = f"s{stage.number}" if len(self.stages) > 1 and not self.plan.gang else ""
         name = f"{self._prefix}-{stage.number}-{self._made}"
-        return self.cluster.admit(self.plan, name, stage.plan.size, names.TASK, label, annotations, self._owners())
+        size, plan = self._size(stage.plan), self._ranked
+        return self.cluster.admit(plan, name, size, names.TASK, label, annotations, self._owners())
+
+    def _size(self, stage: StagePlan) -> Resources:
+        """What the next task of a stage asks for: in turns up to a share less than the largest."""
+        if not self.plan.uneven:
+            return stage.size
+        part = 1.0 - self.plan.uneven * (self._made % VARIANTS) / (VARIANTS - 1)
+        return amounts(int(stage.cpu * part * 1000) / 1000, stage.memory * part, stage.gpus)
+
+    @property
+    def _ranked(self) -> AppPlan:
+        """The app with the priority of its next task."""
+        ranks = self.plan.ranks
+        return replace(self.plan, priority=ranks[self._made % len(ranks)]) if ranks else self.plan
 
     def _owners(self) -> tuple[OwnerRef, ...]:
         """Its driver, else a Job: what is lost is made anew, and programs can see that."""

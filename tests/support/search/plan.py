@@ -83,6 +83,8 @@ class AppPlan:
     run: int = 0  # an app of this name was there before: this one comes …
     after: float = 0.0  # … so many seconds after its end
     tidy: bool = False  # and what is left of its pods is deleted
+    uneven: float = 0.0  # the smallest tasks of a stage ask for so much less than its largest, as a share
+    ranks: tuple[int, ...] = ()  # priorities that its tasks take in turn; (): all have the app's
 
     @property
     def tasks(self) -> int:
