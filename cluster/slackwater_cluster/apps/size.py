@@ -74,8 +74,8 @@ def from_object(rule: SizeRule, body: Mapping[str, Any], drivers: Collection[str
     tasks = sum(count for count, _ in groups)
     if not tasks:
         return None
-    # One mean task stands for groups of different sizes: the sum over all is what pools and admission need. It is made in
-    # one pass: an object has room for thousands of groups, each of which may ask for other kinds.
+    # One mean task stands for groups of different sizes: the sum over all is what pools and admission need. It is made
+    # in one pass: an object has room for thousands of groups, each of which may ask for other kinds.
     whole = few_kinds(times((request, count) for count, request in groups))
     return AppSize(min(tasks, MOST_TASKS), whole * (1 / tasks), "resource")
 
