@@ -195,6 +195,16 @@ def total(parts: Iterable[Resources]) -> Resources:
     return Resources(sums)
 
 
+def largest(parts: Iterable[Resources]) -> Resources:
+    """Of each kind the largest amount, found in one pass."""
+    most: dict[str, float] = {}
+    for part in parts:
+        for kind, value in part.items():
+            if value > most.get(kind, 0.0):
+                most[kind] = value
+    return Resources(most)
+
+
 def times(parts: Iterable[tuple[Resources, float]]) -> Resources:
     """The sum of many amounts, each so many times."""
     sums: dict[str, float] = {}

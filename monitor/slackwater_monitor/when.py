@@ -16,7 +16,7 @@ import numpy as np
 
 from slackwater.errors import InvalidInput, SlackwaterError, Unavailable
 from slackwater.pools.pools import Category, classify
-from slackwater.resources import NOTHING, Resources, holding, places
+from slackwater.resources import NOTHING, Resources, holding, places, times
 from slackwater.validation import fault
 from slackwater_cluster import names
 from slackwater_cluster.api.client import ApiClient, ExtenderClient
@@ -108,7 +108,7 @@ def _together(parts: Sequence[Sized]) -> Sized:
 
 def _sum(sizes: Sequence[AppSize]) -> AppSize:
     tasks = sum(each.tasks for each in sizes)
-    asked: Resources = sum((each.request * each.tasks for each in sizes), NOTHING)
+    asked = times((each.request, each.tasks) for each in sizes)
     return AppSize(tasks, asked * (1 / tasks) if tasks else NOTHING, sizes[0].source)
 
 

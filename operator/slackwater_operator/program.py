@@ -50,6 +50,9 @@ log = structlog.get_logger(__name__)
 
 # Seconds that a new leader may take for its first lists and its first round: 150,000 pods take half a minute.
 FIRST_ROUND = 240.0
+# … and for which one of our definitions may be missing at a start before that means that it was deleted. A leader that
+# waited for it would hold the Lease and release nothing, for ever: the watchdog sees an operator that lives.
+MISSING = 30.0
 CONFIGURING = ("SlackPolicy", "AdmissionQueue", "ReservationPool")
 
 
@@ -59,6 +62,7 @@ class Program:
 
     settings: Settings
     metrics: Metrics = field(default_factory=Metrics)
+    patience: float = MISSING
 
     def __post_init__(self) -> None:
         governance = Governance(self.settings.namespace, self.settings.watchdog_namespace)
@@ -180,7 +184,7 @@ class Program:
             ),
         ]
         made += [
-            self._reflector(session, sources.customs(kind, optional=False), self._configuring(kind))
+            self._reflector(session, sources.customs(kind, patience=self.patience), self._configuring(kind))
             for kind in CONFIGURING
         ]
         tracker = self.cycle.tracker if self.cycle else None
@@ -188,7 +192,7 @@ class Program:
             feed = Feed[CustomRecord](
                 lambda records: tracker.set(list(records)), lambda records: tracker.drop(list(records))
             )
-            made.append(self._reflector(session, sources.customs("TrackedApp", optional=False), feed))
+            made.append(self._reflector(session, sources.customs("TrackedApp", patience=self.patience), feed))
         return made
 
     def _reflector(

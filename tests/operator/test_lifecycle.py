@@ -118,7 +118,7 @@ async def operator(server: Emulator, folder: Path, **wishes: Any) -> AsyncIterat
         period=0.02,
         **wishes,
     )
-    program = Program(settings)
+    program = Program(settings, patience=0.5)
     running = asyncio.create_task(serve(program, settings))
     try:
         yield program
@@ -254,6 +254,27 @@ async def test_a_pod_seen_twice_is_released_once(server: Emulator, tmp_path: Pat
     ours = [each for each in patches(server, "/pods/t") if "labels" not in each["metadata"]]
     assert [next(key for key in each if key != "metadata") for each in ours] == ["status", "spec"]
     assert server.objects["v1/pods", "team", "t"].raw["status"]["nominatedNodeName"] == "a"
+
+
+@pytest.mark.parametrize("lost", ["trackedapps", "slackpolicies", ""], ids=["TrackedApp", "SlackPolicy", "all"])
+async def test_an_operator_that_starts_without_a_definition_releases_what_is_held(
+    server: Emulator, tmp_path: Path, lost: str
+) -> None:
+    """It held the Lease and waited for the lists for ever, so the watchdog did nothing either."""
+
+    def missing(request: web.BaseRequest) -> web.Response | None:
+        gone = f"/slackwater.io/v1alpha1/{lost}" in request.path
+        return web.json_response({"kind": "Status", "message": "no such kind"}, status=404) if gone else None
+
+    put(server, POLICIES, "default", spec={"mode": "enforce"})
+    put(server, "v1/spaces", "team", metadata={"labels": {"slackwater.io/managed": "true"}})
+    amounts = {"cpu": "8", "memory": "16Gi", "pods": "110"}
+    conditions = [{"type": "Ready", "status": "True"}]
+    put(server, "v1/nodes", "a", status={"allocatable": amounts, "capacity": amounts, "conditions": conditions})
+    put(server, "v1/pods", "t", "team", **held())
+    server.faults = missing
+    async with operator(server, tmp_path):
+        await until(lambda: not gates(server, "t"))
 
 
 RESOURCE = re.compile(r"/(api/v1|apis/[^/]+/[^/]+)/.")

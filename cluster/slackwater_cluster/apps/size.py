@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from slackwater.errors import InvalidInput
-from slackwater.resources import CPU, MEMORY, NOTHING, Resources
+from slackwater.resources import CPU, MEMORY, NOTHING, Resources, times
 from slackwater_cluster import names
 from slackwater_cluster.frameworks import SizeRule
 from slackwater_cluster.objects import wire
 from slackwater_cluster.pods import metadata
 from slackwater_cluster.pods.quantities import parse_quantity
-from slackwater_cluster.pods.requests import native
+from slackwater_cluster.pods.requests import few_kinds, native
 
 ANNOUNCED = "annotation"  # the source of a size that pods state
 HISTORY = "history"  # the source of a size that an earlier run of the app's name had
@@ -74,8 +74,9 @@ def from_object(rule: SizeRule, body: Mapping[str, Any], drivers: Collection[str
     tasks = sum(count for count, _ in groups)
     if not tasks:
         return None
-    # One mean task stands for groups of different sizes: the sum over all is what pools and admission need.
-    whole: Resources = sum((request * count for count, request in groups), NOTHING)
+    # One mean task stands for groups of different sizes: the sum over all is what pools and admission need. It is made
+    # in one pass: an object has room for thousands of groups, each of which may ask for other kinds.
+    whole = few_kinds(times((request, count) for count, request in groups))
     return AppSize(min(tasks, MOST_TASKS), whole * (1 / tasks), "resource")
 
 

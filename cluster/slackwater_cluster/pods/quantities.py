@@ -17,6 +17,7 @@ _LONGEST = 64
 # Kubernetes counts no more than 64 bits of a quantity: one that is larger is valid, and counts as this.
 MOST = 2**63
 _MEBIBYTE = 1024.0**2
+_MOST_WRITTEN = math.nextafter(MOST, 0)  # of the numbers we have, the last below it
 
 
 def parse_quantity(text: str) -> float:
@@ -43,7 +44,11 @@ def _quantity(text: str) -> float:
 
 
 def as_quantity(kind: str, value: float, *, mebibytes: bool = False) -> str:
-    """An amount as Kubernetes writes it: cpu in cores or milli, the rest in whole units, or rounded up to mebibytes."""
+    """An amount as Kubernetes writes it: cpu in cores or milli, the rest in whole units, or rounded up to mebibytes.
+
+    A sum that is beyond what it counts is written as the most that it does.
+    """
+    value = min(value, _MOST_WRITTEN)
     if kind != CPU:
         return f"{math.ceil(value / _MEBIBYTE - 1e-9)}Mi" if mebibytes else str(round(value))
     milli = round(value * 1000)

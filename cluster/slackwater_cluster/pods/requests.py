@@ -49,6 +49,13 @@ def native(pod: Pod, offered: Set[str] = NO_KINDS) -> Resources:
     return _bounded(_asked(pod, _first(_stated(pod), offered)))
 
 
+def few_kinds(amounts: Resources) -> Resources:
+    """No more kinds than a pod counts with: of what many pods ask for together there may be thousands."""
+    if len(amounts) <= MOST_KINDS:
+        return amounts
+    return Resources({kind: amounts[kind] for kind in _first(set(amounts), NO_KINDS)})
+
+
 def uncounted(pod: Pod, counting: Resources, offered: Set[str] = NO_KINDS) -> Problems:
     """A sentence about kinds that are left out, as there are too many of them; `counting` are the native requests."""
     if len(counting) < MOST_KINDS:

@@ -10,6 +10,7 @@ here: the task ends, and its owner must end the process (`slackwater_cluster.wat
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -72,6 +73,8 @@ class Source(Generic[R]):
     key: Callable[[Any], str] = lambda thing: str(thing.uid)
     params: tuple[tuple[str, str], ...] = ()
     optional: bool = False  # a kind that is not installed (404) counts as an empty list, and is asked for again
+    # Of another kind: where it is missing for so many seconds before it was ever listed. What was listed stays.
+    patience: float = math.inf
 
 
 @dataclass(slots=True)
@@ -106,6 +109,7 @@ class Reflector(Generic[R]):
     def __post_init__(self) -> None:
         self._backoff = Backoff(self.rng)
         self._version = ""
+        self._missing_since = math.inf
         self._anew = False  # what is held was trimmed by an older rule
         self._decoding = Decoding(self.source.shape, self._skip)
 
@@ -139,12 +143,20 @@ class Reflector(Generic[R]):
                 log.info("listing again", path=self.source.path, reason=str(reason))
                 await self.sleep(self._backoff.pause())
             except _Refused as refusal:
-                if refusal.status == MISSING and self.source.optional:
+                if self._is_absent(refusal.status):
                     await self._absent(str(refusal))
                 else:
                     await self._wait(str(refusal), refusal.retry_after)
             except Unavailable as problem:
                 await self._wait(str(problem))
+
+    def _is_absent(self, status: int) -> bool:
+        """Whether the kind counts as not installed."""
+        now = asyncio.get_running_loop().time()
+        self._missing_since = min(self._missing_since, now) if status == MISSING else math.inf
+        if self.source.optional:
+            return status == MISSING
+        return not self.health.synced and now - self._missing_since >= self.source.patience
 
     def trim_anew(self) -> None:
         """The source's trim keeps other parts now: the next list tells of every object."""

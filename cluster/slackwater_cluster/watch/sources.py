@@ -25,9 +25,15 @@ def _key(record: CustomRecord) -> str:
     return f"{record.namespace or ''}/{record.name}"
 
 
-def customs(kind: str, *, optional: bool = True) -> Source[CustomRecord]:
-    """The source of one of our custom resources; an `optional` one may be missing from the API server."""
-    return Source(custom_path(kind_named(kind).plural), wire.Custom, trim.custom, key=_key, optional=optional)
+def customs(kind: str, *, patience: float | None = None) -> Source[CustomRecord]:
+    """The source of one of our custom resources, which may be missing from the API server.
+
+    With `patience` one that was listed stays as it was, and one that never was is waited for so many seconds.
+    """
+    path = custom_path(kind_named(kind).plural)
+    if patience is None:
+        return Source(path, wire.Custom, trim.custom, key=_key, optional=True)
+    return Source(path, wire.Custom, trim.custom, key=_key, patience=patience)
 
 
 def frameworks(namespace: str) -> Source[CustomRecord]:

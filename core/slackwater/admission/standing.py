@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from slackwater.resources import NOTHING, Resources, total
+from slackwater.resources import Resources, largest, total
 
 # What has passed must be worth this part of the largest pod that waits: stages of one app differ in size.
 SHARE = 0.5
@@ -24,7 +24,4 @@ def priority(waiting: Iterable[int], others: Iterable[int]) -> int:
 
 def backed(waiting: Iterable[Resources], passed: Iterable[tuple[Resources, int]]) -> bool:
     """Whether what passed the gate, as sizes and their numbers, speaks for tasks of these sizes that wait."""
-    largest = NOTHING
-    for request in waiting:
-        largest = largest.at_least(request)
-    return (largest * SHARE).fits(total(request * count for request, count in passed))
+    return (largest(waiting) * SHARE).fits(total(request * count for request, count in passed))

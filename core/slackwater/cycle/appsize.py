@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from slackwater.cycle.snapshot import App, PodGroup, PoolScale
 from slackwater.pools.pools import Category, classify, slots
-from slackwater.resources import NOTHING, Resources
+from slackwater.resources import NOTHING, Resources, largest, times
 
 # Stands for what pods ask of a node beside room where nobody knows it: any node of the queue may do.
 ANY = "?"
@@ -174,12 +174,8 @@ def category(app: App, scale: PoolScale | None) -> Category:
 
 def driver_size(drivers: Sequence[PodGroup]) -> Resources:
     """What an app's drivers declare together; nothing where it has none."""
-    size = NOTHING
-    for group in drivers:
-        count = max(1, len(group.held) + group.charged)
-        asked = group.request if count == 1 else group.request * count
-        size = size + asked if size else asked
-    return size
+    each = [(group.request, max(1, len(group.held) + group.charged)) for group in drivers]
+    return each[0][0] if len(each) == 1 and each[0][1] == 1 else times(each)
 
 
 def task_size(app: App, tasks: Sequence[PodGroup]) -> Resources:
@@ -192,21 +188,17 @@ def task_size(app: App, tasks: Sequence[PodGroup]) -> Resources:
     requests = [group.request for group in counted]
     if app.task_request is not None:
         requests.append(app.task_request)
-    size = requests[0] if requests else NOTHING
-    for request in requests[1:]:
-        if request is not size and request != size:
-            size = size.at_least(request)
-    return size
+    first = requests[0] if requests else NOTHING
+    if all(request is first or request == first for request in requests):
+        return first
+    return largest(requests)
 
 
 def one_of(kinds: Sequence[TaskNeed], needs: Sequence[TaskNeed], task: Resources) -> Resources:
     """What one task asks for if it is of these kinds; `task` where they are all that an app needs."""
     if len(kinds) == len(needs):
         return task
-    size = NOTHING
-    for need in kinds:
-        size = size.at_least(need.request)
-    return size
+    return largest(need.request for need in kinds)
 
 
 def head(app: App) -> AppHead:

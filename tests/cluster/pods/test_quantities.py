@@ -48,3 +48,9 @@ def test_memory_for_people_to_paste_is_in_mebibytes() -> None:
     """Rounded up; cpu is as ever."""
     assert as_quantity("memory", 2.0**30 + 1, mebibytes=True) == "1025Mi"
     assert as_quantity("cpu", 0.25, mebibytes=True) == "250m"
+
+
+@pytest.mark.parametrize("kind", ["cpu", "memory"])
+def test_an_amount_beyond_all_counting_is_written_as_the_most_that_counts(kind: str) -> None:
+    """The nodes of a queue together may state more than the definition of a status takes."""
+    assert parse_quantity(as_quantity(kind, 2.0**64)) < 2**63

@@ -94,10 +94,8 @@ class MemoryApi:
             owners=tuple(owners),
             phase="Pending",
             gates=tuple(gates),
-            native=asked,
-            declared=asked,
             created=self.now,
-            **{"scheduler": names.SCHEDULER, **more},
+            **{"scheduler": names.SCHEDULER, "native": asked, "declared": asked, **more},
         )
         self.put(pod)
         return pod

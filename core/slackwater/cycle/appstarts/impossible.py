@@ -45,8 +45,13 @@ class PossibleApps:
         self._impossible[app.id] = lost[0]
         whole = app.gang or any(group.driver for group in lost)
         # A later stage would hold its room for ever: what it waits for never runs.
-        vain = [g for g in app.groups if g.held and (whole or g in lost or any(precedes(app, e, g) for e in lost))]
-        groups = tuple(replace(g, held=()) if g in vain else g for g in app.groups)
+        gone = {group.key for group in lost}
+        first = {(group.level, group.waiting): group for group in lost}.values()  # this tells what waits for a group
+
+        def vain(group: PodGroup) -> bool:
+            return whole or group.key in gone or any(precedes(app, each, group) for each in first)
+
+        groups = tuple(replace(g, held=()) if g.held and vain(g) else g for g in app.groups)
         return replace(app, groups=groups)
 
     def too_large(self, app: App, position: int) -> Verdict | None:
