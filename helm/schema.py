@@ -30,6 +30,11 @@ FREE: Schema = {"type": "object"}
 LIST: Schema = {"type": "array"}
 # Null takes away what a values file before it says: helm itself does so only where the chart has a default.
 LABELS: Schema = {"type": "object", "additionalProperties": {"type": ["string", "null"]}}
+GATES: Schema = {
+    "type": "object",
+    "propertyNames": {"pattern": "^[A-Z][A-Za-z0-9]+$"},
+    "additionalProperties": {"type": ["boolean", "null"]},
+}
 # A name of a namespace, which is also what a label's value can be; and a name of any other object.
 NAME: Schema = {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"}
 LONG_NAME: Schema = {"type": "string", "pattern": "^[a-z0-9]([-.a-z0-9]{0,200}[a-z0-9])?$"}
@@ -214,6 +219,7 @@ def scheduler() -> Schema:
         percentageOfNodesToScore={"type": "integer", "minimum": 0, "maximum": 100},
         profile={"type": "object", "not": {"required": ["schedulerName"]}},
         extender=fields(weight=positive, timeout=DURATION, ignorable=FLAG),
+        featureGates=GATES,
         verbosity={"type": "integer", "minimum": 0, "maximum": 10},
     )
 

@@ -140,7 +140,7 @@ class Lab:
                 services.kubeconfig(self.site, "scheduler", api) if profile == PROFILE else self.site.kubeconfig
             )
         command = scheduler(self.site, name, kubeconfig, profile, extender)
-        command += control.switched(self.plan.gates) if profile == PLAIN else []
+        command += control.switched(self.plan.gates)
         if self.site.read(f"{name}.yaml") != before:
             self.processes.stop(name)
         self.processes.start(name, command)

@@ -45,9 +45,7 @@ class Plan:
     operators: int = 1  # 2: a second one stands by
     audit: bool = False  # the API server writes down every request
     event_ttl: str = "1h"  # how long Events are kept; an hour is the API server's own default
-    gates: tuple[
-        str, ...
-    ] = ()  # features of API server and plain scheduler to switch on, with the alpha APIs they need
+    gates: tuple[str, ...] = ()  # features of API server and schedulers to switch on, with the alpha APIs they need
     values: tuple[str, ...] = ()  # of the chart, as helm's --set takes them
 
     def __post_init__(self) -> None:

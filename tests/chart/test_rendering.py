@@ -180,6 +180,23 @@ def test_the_scheduler_has_the_version_of_the_cluster(version: str, image: str) 
     assert spec["containers"][0]["image"] == image
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), []),
+        (
+            ("--set=scheduler.featureGates.GenericWorkload=true,scheduler.featureGates.GangScheduling=false",),
+            ["--feature-gates=GangScheduling=false,GenericWorkload=true"],
+        ),
+    ],
+    ids=["none", "two"],
+)
+def test_the_scheduler_has_the_features_of_the_cluster_s_own(options: tuple[str, ...], said: list[str]) -> None:
+    """Else it would place pods of a native gang one by one."""
+    command = pod_specs(objects(NEWEST, *options))["Deployment/slackwater-scheduler"]["containers"][0]["command"]
+    assert [word for word in command if "gates" in word] == said
+
+
 def test_enforce_without_admission_is_refused() -> None:
     """Nothing would ever be gated, which is not what was asked for."""
     done = template(NEWEST, "--set", "policy.spec.mode=enforce,admission.mutating=off")
