@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slackwater_cli.printing import Column, Format, Output, data, put, table, written
+from slackwater_cli.printing import Column, Format, Output, data, put, table, tell, written
 from slackwater_cli.progress import bars
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from slackwater_simulator.risk.bench import Score
+    from slackwater_simulator.risk.machines import Play
     from slackwater_simulator.risk.series import UsageSeries
+
+MANY = 10  # times as many tasks as are usually played, of which it is told that they take long
 
 
 class Resource(StrEnum):
@@ -64,16 +69,19 @@ def command(
 ) -> None:
     """Compare estimators of what a machine's tasks will use at most: violations, savings, tasks lost."""
     from slackwater.validation import probability
+    from slackwater_monitor.history.grid import duration
     from slackwater_simulator.risk.bench import estimators, judge
     from slackwater_simulator.risk.frontier import gathered, settings
     from slackwater_simulator.risk.machines import Play
-    from slackwater_simulator.risk.series import about_memory
+    from slackwater_simulator.risk.series import STEP, about_memory
 
-    chance = probability("--risk", risk)
-    play = Play(machines, residents, days, steps("--horizon", horizon), seed, whole_day, in_step, unknown_apps)
+    chance, asked_for = probability("--risk", risk), duration("--horizon", horizon)
+    play = Play(machines, residents, days, samples(asked_for), seed, whole_day, in_step, unknown_apps)
     memory = about_memory(Path(series).name) if resource is Resource.AUTO else resource is Resource.MEMORY
     found = _series(series, memory, seed, whole_day)
     play.check(found)
+    for note in notes(play, found, asked_for):
+        tell(f"note: {note}", style="dim", stderr=True)
     asked = estimators(play, chance, memory)
     curves = settings(play, memory=memory) if report is not None else {}
     every = asked | {name: peak for group in curves.values() for name, peak in group.items()}
@@ -90,7 +98,7 @@ def command(
         from slackwater_simulator.risk.page import write
 
         size = f"{count(machines, 'machine')} of {count(residents, 'resident')}"
-        title = f"{found.name}: {size}, horizon {horizon}, {count(days, 'day')}"
+        title = f"{found.name}: {size}, horizon {span(play.horizon * STEP)}, {count(days, 'day')}"
         written(write(report, title, gathered(curves, scores), shown))
     _print(shown, output)
 
@@ -106,12 +114,38 @@ def _series(text: str, memory: bool, seed: int, whole_day: float) -> UsageSeries
     return read(Path(text))
 
 
-def steps(option: str, text: str) -> int:
+def samples(seconds: float) -> int:
     """A time span in samples of five minutes, at least one."""
-    from slackwater_monitor.history.grid import duration
     from slackwater_simulator.risk.series import STEP
 
-    return max(1, round(duration(option, text) / STEP))
+    return max(1, round(seconds / STEP))
+
+
+def span(seconds: float) -> str:
+    """A time span as one writes it to the option: 90m, 6h."""
+    return f"{seconds / 3600:g}h" if seconds % 3600 == 0 else f"{seconds / 60:g}m"
+
+
+def notes(play: Play, found: UsageSeries, horizon: float) -> Iterator[str]:
+    """What is played otherwise than one may think, and what will take long."""
+    from slackwater_simulator.charts.amounts import seconds
+    from slackwater_simulator.risk.machines import Play
+    from slackwater_simulator.risk.ours import first_promise
+    from slackwater_simulator.risk.series import STEP
+
+    if horizon != play.horizon * STEP:
+        yield f"samples are {span(STEP)} apart: --horizon {span(play.horizon * STEP)} is played, not {seconds(horizon)}"
+    tasks, usual = play.machines * play.residents, Play().machines * Play().residents
+    if tasks >= MANY * usual:
+        yield f"{tasks:,} tasks at once are {tasks / usual:,.0f} times as many as usual, and take as much longer"
+    day = found.samples.shape[1] * STEP
+    counted = (play.days - 1) * day
+    young = min(first_promise(play) - day, counted)
+    if young > 0:
+        yield (
+            f"`slackwater` promises all requests for the first {seconds(young)} of the {seconds(counted)} that count: "
+            "until then it has compared too few promises; give more --days or --machines"
+        )
 
 
 def _print(scores: list[Score], output: Format) -> None:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater.estimation.calibration import EVERY, Calibration, Promise, Promises
+from slackwater.estimation.calibration import ENOUGH, EVERY, Calibration, Promise, Promises
 from slackwater.estimation.estimator import NodeEstimates
 from slackwater.estimation.mode import ALPHA, TAU0, Mode
 from slackwater.estimation.risk import HALF_LIFE, Outlook, PodLevels, Usual, floor, outlook, promised, summed, usual
-from slackwater_simulator.risk.machines import Moment
+from slackwater_simulator.risk.machines import Moment, Play
 from slackwater_simulator.risk.series import STEP
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 WATCHED = 6 * HALF_LIFE  # seconds until promises are judged, as many half-lives as in the ledger: too little was seen
+
+
+def first_promise(play: Play) -> float:
+    """Seconds until enough promises are over that `slackwater` promises less than all requests."""
+    rounds = math.ceil(ENOUGH / play.machines)
+    return WATCHED + play.horizon * STEP + (rounds - 1) * EVERY
 
 
 class Slackwater:

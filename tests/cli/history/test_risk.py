@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from slackwater.errors import InvalidInput
+from slackwater_cli.history.risk import notes
 from slackwater_cli.main import app
+from slackwater_simulator.risk.machines import Play
+from slackwater_simulator.risk.series import read
 
 KEYS = ("estimator", "violation_rate", "severity_mean", "severity_p99", "savings")
 SMALL = ("--machines", "4", "--days", "2", "--residents", "6", "--horizon", "30m")
@@ -113,3 +117,25 @@ def test_the_heads_of_the_table_stand_on_one_line(series: str) -> None:
     """`95 %` over two lines looked like a column without a name."""
     heads = risk(series, *SMALL).splitlines()[0].split()
     assert heads[:7] == ["ESTIMATOR", "VIOLATIONS", "INTERVAL", "SEVERITY", "P99", "SAVINGS", "ORACLE"]
+
+
+def test_a_horizon_between_two_samples_is_told_as_it_is_played(series: str) -> None:
+    """Seven minutes are one sample of five; what fits says nothing, and results stay clean."""
+    told = CliRunner().invoke(app, ["risk", series, *SMALL[:-1], "7m", "-o", "json"])
+    assert "samples are 5m apart: --horizon 5m is played, not 7 min" in told.stderr
+    assert len(json.loads(told.stdout)) == 8
+    assert "is played" not in CliRunner().invoke(app, ["risk", series, *SMALL]).stderr
+
+
+def test_too_short_a_play_for_promises_is_told(series: str) -> None:
+    """Four machines compare a hundred promises after twelve hours; that two days of four hours end before is said."""
+    told = CliRunner().invoke(app, ["risk", series, *SMALL, "-o", "json"])
+    assert "promises all requests for the first 4 h of the 4 h that count" in " ".join(told.stderr.split())
+    assert json.loads(told.stdout)[0]["savings"] == 0.0
+
+
+def test_so_many_tasks_that_it_takes_long_are_told_at_once(series: str) -> None:
+    """Before anything is played: ten times the usual 4,000."""
+    play, found = replace(Play(), residents=400), read(Path(series))
+    assert any("40,000 tasks at once are 10 times as many" in note for note in notes(play, found, 6 * 3600))
+    assert not any("tasks at once" in note for note in notes(Play(), found, 6 * 3600))

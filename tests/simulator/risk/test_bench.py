@@ -9,6 +9,7 @@ from slackwater.errors import InvalidInput
 from slackwater_simulator.risk.bench import ENOUGH, estimators, judge
 from slackwater_simulator.risk.frontier import gathered, settings
 from slackwater_simulator.risk.machines import Play
+from slackwater_simulator.risk.ours import Slackwater
 from slackwater_simulator.risk.series import UsageSeries, read
 
 SMALL = Play(machines=6, residents=10, days=3, horizon=6)
@@ -191,3 +192,14 @@ def test_real_series_keep_the_risk(traces: Path, name: str) -> None:
     ours, *others, _ = judge(read(path), play, asked, memory=False)
     assert ours.violation_rate == pytest.approx(0.05, rel=0.2)
     assert all(other.savings < ours.savings or other.violation_rate > 2 * ours.violation_rate for other in others)
+
+
+@pytest.mark.parametrize(("name", "first", "seed"), [("20110309", 1, 102), ("20110309", 0, 1), ("20110303", 1, 102)])
+def test_short_plays_of_real_series_keep_a_small_risk(traces: Path, name: str, first: int, seed: int) -> None:
+    """1 % asked, every second line, three days that count: within a fifth. A score every half hour was too few."""
+    path = traces / "usage-series" / f"planetlab-{name}.csv.gz"
+    if not path.is_file():
+        pytest.skip(f"{name} is not among the traces here")
+    play, half = Play(machines=60, days=4, seed=seed), UsageSeries(name, read(path).samples[first::2])
+    ours, _ = judge(half, play, {"slackwater": Slackwater(0.01, play.horizon, memory=False).peak}, memory=False)
+    assert ours.violation_rate == pytest.approx(0.01, rel=0.2)

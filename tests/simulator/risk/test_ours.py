@@ -8,7 +8,7 @@ import pytest
 from slackwater.estimation.calibration import EVERY
 from slackwater_simulator.risk.bench import judge
 from slackwater_simulator.risk.machines import Machines, Moment, Play
-from slackwater_simulator.risk.ours import WATCHED, Slackwater
+from slackwater_simulator.risk.ours import WATCHED, Slackwater, first_promise
 from slackwater_simulator.risk.series import STEP, UsageSeries
 
 PLAY = Play(machines=12, residents=10, days=2, horizon=12)
@@ -48,3 +48,14 @@ def test_promises_of_the_first_hours_are_not_learned_from(unknown: float) -> Non
         moment: Moment = machines.advance(step)
         ours.peak(moment)
         assert ours.calibration.count == (0 if step < first else PLAY.machines * (1 + (step - first) // each))
+
+
+@pytest.mark.parametrize("machines", [1, 7, 100])
+def test_it_is_known_when_the_first_promise_is_made(machines: int) -> None:
+    """A hundred promises must be over: of one machine that takes a day longer than of a hundred."""
+    play = replace(PLAY, machines=machines, days=4)
+    played, ours = Machines(levels("steady"), play), Slackwater(0.05, play.horizon, memory=True)
+    first = int(first_promise(play) / STEP)
+    for step in range(first + 1):
+        ours.peak(played.advance(step))
+        assert ours.calibration.young == (step < first)
