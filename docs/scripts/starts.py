@@ -81,7 +81,8 @@ def play(plays: Plays, seed: int, traces: Path) -> Found:
 
 
 def _found(good: Coverage) -> Found:
-    return Found(good.known, round(good.inside * good.known), f"{good.error:.1f}", f"{good.wait:.1f}", good.unknown)
+    inside = round(good.inside * good.known) if good.known else 0
+    return Found(good.known, inside, f"{good.error:.1f}", f"{good.wait:.1f}", good.unknown)
 
 
 def runs(plays: Plays, found: Iterable[tuple[int, Found]]) -> str:
@@ -100,16 +101,17 @@ def summary(found: Sequence[tuple[Plays, Sequence[Found]]], head: Sequence[str] 
 
 
 def _row(plays: Plays, found: Sequence[Found]) -> list[str]:
-    known, inside = sum(one.known for one in found), sum(one.inside for one in found)
-    shares = [one.inside / one.known for one in found]
+    told = [one for one in found if one.known]  # of a run without any interval there is no error and no wait to tell
+    known, inside = sum(one.known for one in told), sum(one.inside for one in told)
+    shares = [one.inside / one.known for one in told]
     seeds = f"seeds {plays.seeds[0]} to {plays.seeds[-1]}"
     return [
         f"{plays.name}, {seeds}",
         str(len(found)),
         str(known),
         f"{inside / known:.0%} ({min(shares):.0%} to {max(shares):.0%} by run)".replace("%", " %"),
-        span(one.error for one in found),
-        span(one.wait for one in found),
+        span(one.error for one in told),
+        span(one.wait for one in told),
         str(sum(one.unknown for one in found)),
     ]
 

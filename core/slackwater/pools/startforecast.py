@@ -136,9 +136,13 @@ def learn(misses: Misses, forecasts: Forecasts, made: StartInterval | None, wait
         errors[source] = (*errors.get(source, ()), missed(wait, seconds))[-KEPT:]
     if made is None:
         return replace(misses, errors=errors)
-    outside = not made.low <= wait <= made.high
+    return corrected(Misses(errors, misses.outside), float(not made.low <= wait <= made.high))
+
+
+def corrected(misses: Misses, outside: float) -> Misses:
+    """The share outside that is aimed at, after an app of whose intervals this share was wrong."""
     moved = misses.outside + STEP * ((1 - COVERAGE) - outside)
-    return Misses(errors, clip(moved, *BOUNDS))
+    return replace(misses, outside=clip(moved, *BOUNDS))
 
 
 def missed(wait: float, forecast: float) -> float:

@@ -18,8 +18,8 @@ from slackwater_monitor.sources.views import Amounts, App, Bar, Node, pool_of
 from slackwater_simulator.results.status import DRIVER
 
 SPREAD = (
-    "The room of each node below is approximate, so the gate may have seen less. A simulation keeps one estimate for all "
-    "nodes together, and this page shares it out among them."
+    "The room of each node below is approximate, so the gate may have seen less. "
+    "A simulation keeps one estimate for all nodes together, and this page shares it out among them."
 )
 SHOWN = 10  # nodes listed in an explanation, as the extender lists them
 

@@ -62,7 +62,7 @@ class HoldReviews:
         """Note when an app is expected to start, where forecasts are made and one of it is known or known not to be."""
         log = self.gate.forecastlog
         if self.gate.parts.forecasts and (told := log.told(app, now)) != NOT_SEEN:
-            self.starts.append(StartTold(now, int(app), told, log.error_of(app)))
+            self.starts.append(StartTold(now, int(app), told, log.error_of(app, now)))
 
     def _named(self, verdict: Verdict) -> Verdict:
         """The verdict with apps by the names of their jobs; the gate knows them by their rows."""
