@@ -58,13 +58,13 @@ PLAYS = (
 )
 LATER = (
     Plays("`gen:hour?case=nine`: 180 apps at once", "gen:hour?case=nine", "", "kubernetes", range(1, 4)),
-    Plays("`gen:hour`, 4 nodes of 16 cores", "gen:hour", "4x16c64Gi", "kubernetes", range(11, 19)),
+    Plays("`gen:hour`, 4 nodes of 16 cores", "gen:hour", "4x16c64Gi", "kubernetes", range(15, 23)),
     Plays(
         "FB-2009, first 250 jobs, 4 nodes of 8 cores",
         "FB-2009_samples_24_times_1hr_0.tsv.gz?usage=borg&limit=250",
         "4x8c16Gi",
         "kubernetes",
-        range(7, 13),
+        range(12, 18),
     ),
 )
 EVERY = 10.0  # seconds between two later looks at one app
