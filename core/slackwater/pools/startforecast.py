@@ -33,7 +33,7 @@ FEWEST = 10  # misses without which no interval is made
 ENOUGH = 9
 RECENT = 10  # starts that the pace is taken from
 
-TOO_FEW = "only {count} apps like it have waited and started since counting began; {needed} are needed"
+TOO_FEW = "{needed} apps like it must have waited and started since counting began; so far: {count}"
 NO_FORECAST = "no running phase tells when room comes free, and nothing has started yet"
 EARLY = "it came before {needed} apps like it had waited and started, and those that came with it say little about it"
 OUTLASTED = (

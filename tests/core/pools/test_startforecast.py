@@ -78,7 +78,7 @@ def test_the_forecast_that_missed_least_is_taken() -> None:
     ("forecasts", "misses", "waited", "said"),
     [
         pytest.param({}, Misses({Source.PACE: EVEN}), 0.0, "nothing has started yet", id="no-forecast"),
-        pytest.param({Source.PACE: 5.0}, Misses({Source.PACE: EVEN[:4]}), 0.0, "only 4 apps like it", id="too-few"),
+        pytest.param({Source.PACE: 5.0}, Misses({Source.PACE: EVEN[:4]}), 0.0, "so far: 4", id="too-few"),
         pytest.param(
             {Source.PACE: 10.0}, Misses({Source.PACE: EVEN}), 500.0, "all but 0 of the last 99", id="outlasted"
         ),
