@@ -136,7 +136,7 @@ class LaterLooks:
             learned, more = self.misses.get(kind, Misses()), self._outlasted.get(kind, {})
             sources = {*learned.errors, *more}
             errors = {each: (*learned.errors.get(each, ()), *more.get(each, ()))[-KEPT:] for each in sources}
-            self._known[kind] = quantiles(replace(learned, errors=errors))
+            self._known[kind] = quantiles(replace(learned, errors=errors), alike=LOOKS)
         return self._known[kind]
 
     def _count(self, now: float) -> dict[Kind, dict[Source, list[float]]]:

@@ -126,7 +126,7 @@ def test_one_app_corrects_the_share_aimed_at_once() -> None:
         looked_at(looks, str(number), 200.0, burst=False)
     before = looks.misses[KIND].outside
     looked_at(looks, "late", 5000.0, burst=False, begin=1000.0)
-    assert before - looks.misses[KIND].outside == pytest.approx(STEP * COVERAGE)
+    assert 0 < before - looks.misses[KIND].outside <= STEP * COVERAGE
 
 
 def test_who_has_waited_for_longer_than_most_is_told_anew() -> None:
