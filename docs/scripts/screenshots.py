@@ -38,6 +38,7 @@ FOREIGN_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 PACE, PERIOD = 0.25, 20  # seconds from line to line of the moving terminal, and for one round of it
 HOUR, NINE = "t=1900", "scene=nine&t=300"  # moments that show something: apps wait, and stand still
 FULL = "t=1950"  # no node has room for the next pod
+LINE, PLACE = "scene=nine&t=500", 10  # apps stand in line, and are told when they start
 PAGES = {
     "overview": f"/?{HOUR}",
     "side-by-side": f"/side-by-side?{HOUR}",
@@ -76,7 +77,7 @@ CHOSEN = {
     "pictures/dashboard.png": ("overview", "desk", 905),
     "monitor/overview.png": ("overview", "desk", 1180),
     "monitor/side-by-side.png": ("nine", "desk", 1180),
-    "monitor/pod.png": ("pod", "desk", 1080),
+    "monitor/pod.png": ("start", "desk", 1300),
     "monitor/node-dark.png": ("node", "dark", 760),
     "monitor/phone.png": ("overview", "phone", 844),
 }
@@ -199,13 +200,16 @@ def assessment(folder: Path) -> Path:
 
 
 def who_waits(browser: Browser, address: str) -> dict[str, str]:
-    """The pages of the app of which most is held at that moment, and of a pod of it that waits."""
+    """The pages of the app of which most is held at that moment, of a pod of it that waits, and of a driver in line."""
     page = browser.new_page()
     page.goto(f"{address}{PAGES['apps'].replace(HOUR, FULL)}")
     app = page.locator("tbody th a").first.get_attribute("href") or ""
     page.goto(address + app)
     pod = page.locator("tr", has=page.locator("td", has_text=re.compile("^Pending$"))).first
     found = {"app": app, "pod": pod.locator("th a").get_attribute("href") or ""}
+    page.goto(f"{address}/queue/default?{LINE}")
+    page.goto(address + (page.locator("tbody th a").nth(PLACE - 1).get_attribute("href") or ""))
+    found["start"] = page.locator("a[href^='/pods/']").first.get_attribute("href") or ""
     page.close()
     return found
 

@@ -247,9 +247,10 @@ def _verdict(base: str, was: WhatIfFigures, name: str, new: WhatIfFigures, cores
             f"on average than under {base} ({seconds(new.completion)} instead of {seconds(was.completion)})"
         )
     saved = (was.requested[0] - new.requested[0]) * cores if was.requested and new.requested else 0.0
-    if not abs(saved) >= 0.5:
+    if not abs(saved) > 0.5:
         return words
-    return f"{words}, with {abs(saved):.0f} cores {'fewer' if saved > 0 else 'more'} reserved on average"
+    freed = count(round(abs(saved)), "core")
+    return f"{words}, with {freed} {'fewer' if saved > 0 else 'more'} reserved on average"
 
 
 def named(policy: str, option: str = "--policy") -> str:

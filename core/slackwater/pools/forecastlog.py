@@ -100,7 +100,7 @@ class ForecastLog:
             known = self._waiting[app] = Waiting(queue, size, now, forecasts, told, position)
         known.position = position
         if self.later.due(app, (queue, size), now):
-            self.later.look(app, self._forecasts(queue, position, None, now), now)
+            self.later.look(app, self._forecasts(queue, position, None, now), now, burst=known.early)
 
     def start(self, app: str, queue: str, now: float) -> None:
         """An app has started, whether it was seen to wait or not; told again it is no news."""
@@ -130,17 +130,24 @@ class ForecastLog:
     def told(self, app: str, now: float) -> StartInterval | str:
         """When a waiting app starts, from now; or why that is not known.
 
-        One that came before enough was known is forecast anew from where it stands, once others like it show how good
-        that is.
+        One that came before enough was known, or that has waited for longer than most, is forecast anew from where it
+        stands, once others like it show how good that is.
         """
         known = self._waiting.get(app)
         if known is None:
             return NOT_SEEN
+        first = self._first(known, now)
+        return first if isinstance(first, StartInterval) else self._anew(known, now) or first
+
+    def _first(self, known: Waiting, now: float) -> StartInterval | str:
+        """By what was forecast when it was first seen; none where that was too early."""
         if known.early:
-            forecasts = self._forecasts(known.queue, known.position, None, now)
-            anew = self.later.told((known.queue, known.size), forecasts, now)
-            return anew or EARLY.format(needed=FEWEST)
+            return EARLY.format(needed=FEWEST)
         return self._interval(known.queue, known.size, known.forecasts, max(0.0, now - known.since))
+
+    def _anew(self, known: Waiting, now: float) -> StartInterval | None:
+        forecasts = self._forecasts(known.queue, known.position, None, now)
+        return self.later.told((known.queue, known.size), forecasts, now)
 
     @property
     def error(self) -> float | None:
@@ -148,10 +155,10 @@ class ForecastLog:
         errors = [abs(each.wait - each.expected) for each in self.judged if each.expected is not None]
         return median(errors[-NEWEST:]) if errors else None
 
-    def error_of(self, app: str) -> float | None:
+    def error_of(self, app: str, now: float) -> float | None:
         """The error to tell beside this app's estimate: that of estimates which were made as its own was."""
         known = self._waiting.get(app)
-        if known is None or not known.early:
+        if known is None or isinstance(self._first(known, now), StartInterval):
             return self.error
         return median(self.later.errors) if self.later.errors else None
 

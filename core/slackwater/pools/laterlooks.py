@@ -1,9 +1,13 @@
 """When an app that has waited for long will start: forecast anew from where it stands now.
 
 The forecast of an app's arrival grows old. Of a burst, those that come while nothing is known yet would never be told
-anything. So every waiting app is looked at again, and its place and the pace of the line give a new forecast each time.
-How far such later forecasts miss is learned apart from the first ones: who is still there to be looked at again waits
-for longer than most.
+anything, and whoever has waited for longer than most would be told nothing any more. So every waiting app is looked at
+again, and its place and the pace of the line give a new forecast each time. How far such later forecasts miss is
+learned apart from the first ones: who is still there to be looked at again waits for longer than most.
+
+Which looks at an app are remembered decides what is learned. The last ones before a start have little left to wait, and
+alone they would promise too much. So of an app some looks are kept that lie evenly over its wait. Of one that came in a
+burst, before anything was known of its like, the newest are kept: the pace of its first minutes says nothing of later.
 
 A look that has been outlasted, by an app that still waits, counts at once with what it missed so far. Without it only
 the short waits of a burst would be known, and where a line stands still, nothing would tell.
@@ -23,13 +27,14 @@ from slackwater.pools.startforecast import (
     Source,
     StartInterval,
     at_once,
+    corrected,
     learn,
     missed,
     quantiles,
 )
 
-GAP = 10.0  # seconds between two looks at one app that are learned from
-LOOKS = 5  # looks at one app that are remembered: one app that waits for an hour must not speak for all
+GAP = 10.0  # seconds between two looks at one app that are learned from, at least
+LOOKS = 5  # looks at one app that are remembered: one that waits for an hour must not speak for all
 NEWEST = 50  # looks that the error is taken from that is told beside an estimate
 FRESH = 5.0  # seconds for which what is known is not put in order anew: it serves all apps that are looked at
 
@@ -51,7 +56,18 @@ class Looked:
 
     kind: Kind
     last: float
-    looks: deque[Look] = field(default_factory=lambda: deque(maxlen=LOOKS))
+    looks: list[Look] = field(default_factory=list)
+    gap: float = GAP
+
+    def add(self, look: Look, *, burst: bool) -> None:
+        """Remember a look: of a burst the newest, else some from all over the wait, twice as far apart as they grow."""
+        self.looks.append(look)
+        if len(self.looks) <= LOOKS:
+            return
+        if burst:
+            del self.looks[0]
+        else:
+            self.looks, self.gap = self.looks[1::2], 2 * self.gap
 
     def outlasted(self, now: float) -> Iterator[tuple[Source, float]]:
         """What the looks missed whose end is over, as far as it is known."""
@@ -78,23 +94,30 @@ class LaterLooks:
         if known is None:
             self._apps[app] = Looked(kind, now)
             return False
-        return now - known.last >= GAP
+        return now - known.last >= known.gap
 
-    def look(self, app: str, forecasts: Forecasts, now: float) -> None:
-        """This is forecast of an app that waits."""
+    def look(self, app: str, forecasts: Forecasts, now: float, *, burst: bool) -> None:
+        """This is forecast of an app that waits; `burst`: nothing was known of its like when it came."""
         known = self._apps[app]
         known.last = now
         if forecasts:
-            known.looks.append(Look(now, forecasts, self.told(known.kind, forecasts, now)))
+            known.add(Look(now, forecasts, self.told(known.kind, forecasts, now)), burst=burst)
 
     def start(self, app: str, now: float) -> None:
         """The app has started: every look at it is judged."""
         known = self._apps.pop(app, None)
-        for look in known.looks if known else ():
-            if look.told:
-                self.errors.append(abs(now - look.at - look.told.middle))
-            for kind in kinds(*known.kind) if known else ():
-                self.misses[kind] = learn(self.misses.get(kind, Misses()), look.forecasts, look.told, now - look.at)
+        if known is None:
+            return
+        judged = [(now - look.at, look.told) for look in known.looks if look.told is not None]
+        self.errors.extend(abs(wait - told.middle) for wait, told in judged)
+        for kind in kinds(*known.kind):
+            misses = self.misses.get(kind, Misses())
+            for look in known.looks:
+                misses = learn(misses, look.forecasts, None, now - look.at)
+            if judged:  # one app, one correction: looks at it are alike
+                outside = sum(not told.low <= wait <= told.high for wait, told in judged) / len(judged)
+                misses = corrected(misses, outside)
+            self.misses[kind] = misses
 
     def keep(self, alive: Collection[str]) -> None:
         """Forget whoever is not among these."""
@@ -113,7 +136,7 @@ class LaterLooks:
             learned, more = self.misses.get(kind, Misses()), self._outlasted.get(kind, {})
             sources = {*learned.errors, *more}
             errors = {each: (*learned.errors.get(each, ()), *more.get(each, ()))[-KEPT:] for each in sources}
-            self._known[kind] = quantiles(replace(learned, errors=errors))
+            self._known[kind] = quantiles(replace(learned, errors=errors), alike=LOOKS)
         return self._known[kind]
 
     def _count(self, now: float) -> dict[Kind, dict[Source, list[float]]]:

@@ -33,7 +33,7 @@ FEWEST = 10  # misses without which no interval is made
 ENOUGH = 9
 RECENT = 10  # starts that the pace is taken from
 
-TOO_FEW = "only {count} apps like it have waited and started since counting began; {needed} are needed"
+TOO_FEW = "{needed} apps like it must have waited and started since counting began; so far: {count}"
 NO_FORECAST = "no running phase tells when room comes free, and nothing has started yet"
 EARLY = "it came before {needed} apps like it had waited and started, and those that came with it say little about it"
 OUTLASTED = (
@@ -108,14 +108,18 @@ class Quantiles:
     high: float
 
 
-def quantiles(misses: Misses) -> Mapping[Source, Quantiles]:
-    """What `at_once` needs of misses, put in order once for the many apps that are asked about at a moment."""
-    shares = misses.outside / 2, 0.5, 1 - misses.outside / 2
-    ordered = {source: sorted(errors) for source, errors in misses.errors.items() if len(errors) >= FEWEST}
-    found = {source: [_quantile(errors, share) for share in shares] for source, errors in ordered.items()}
-    return {
-        source: Quantiles(_spread(ordered[source]), low, middle, high) for source, (low, middle, high) in found.items()
-    }
+def quantiles(misses: Misses, alike: int = 1) -> Mapping[Source, Quantiles]:
+    """What `at_once` needs of misses, put in order once for the many apps that are asked about at a moment.
+
+    `alike`: so many of them are of one app, and tell no more than one.
+    """
+    found = {}
+    for source, errors in misses.errors.items():
+        if len(errors) >= FEWEST:
+            ordered = sorted(errors)
+            low, high = (_quantile(ordered, share, alike) for share in (misses.outside / 2, 1 - misses.outside / 2))
+            found[source] = Quantiles(_spread(ordered), low, _quantile(ordered, 0.5), high)
+    return found
 
 
 def at_once(forecasts: Forecasts, known: Mapping[Source, Quantiles]) -> StartInterval | None:
@@ -136,9 +140,13 @@ def learn(misses: Misses, forecasts: Forecasts, made: StartInterval | None, wait
         errors[source] = (*errors.get(source, ()), missed(wait, seconds))[-KEPT:]
     if made is None:
         return replace(misses, errors=errors)
-    outside = not made.low <= wait <= made.high
+    return corrected(Misses(errors, misses.outside), float(not made.low <= wait <= made.high))
+
+
+def corrected(misses: Misses, outside: float) -> Misses:
+    """The share outside that is aimed at, after an app of whose intervals this share was wrong."""
     moved = misses.outside + STEP * ((1 - COVERAGE) - outside)
-    return Misses(errors, clip(moved, *BOUNDS))
+    return replace(misses, outside=clip(moved, *BOUNDS))
 
 
 def missed(wait: float, forecast: float) -> float:
@@ -146,11 +154,12 @@ def missed(wait: float, forecast: float) -> float:
     return math.log1p(amount("wait", wait)) - math.log1p(amount("forecast", forecast))
 
 
-# The k-th of n with k = ⌈share · (n + 1)⌉ covers a new one with that probability (n finite, all alike)
-def _quantile(values: Sequence[float], share: float) -> float:
-    place = share * (len(values) + 1)
-    rank = math.ceil(place - TOLERANCE) if share >= 0.5 else math.floor(place + TOLERANCE)
-    return values[int(clip(rank, 1, len(values))) - 1]
+# The k-th of n with k = ⌈share · (n + 1)⌉ covers a new one with that probability (n finite). Where a of them
+# always come together, only n / a count: ⌈share · (n / a + 1)⌉ groups of a are ⌈share · (n + a)⌉ values.
+def _quantile(values: Sequence[float], share: float, alike: int = 1) -> float:
+    count = len(values)
+    rank = math.ceil(max(share, 1 - share) * (count + alike) - TOLERANCE)
+    return values[int(clip(rank if share >= 0.5 else count + 1 - rank, 1, count)) - 1]
 
 
 def _spread(errors: Sequence[float]) -> float:

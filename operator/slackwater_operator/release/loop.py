@@ -291,7 +291,7 @@ class ReleaseLoop:
             return
         settled = True  # one that fails is tried again when it is another one
         with self._set_aside(each.id):
-            found = status(each, said, self.cache, result, self.forecastlog.error_of(each.id))
+            found = status(each, said, self.cache, result, self.forecastlog.error_of(each.id, self.clock()))
             settled = await self.tracker.write(each, found, said.queue)
         if settled:
             self._tracked[said.app] = (each, said)

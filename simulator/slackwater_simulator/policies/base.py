@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from slackwater_simulator.policies.charges import Charges
-    from slackwater_simulator.results.outcome import Hold, Series, StartTold
+    from slackwater_simulator.results.outcome import Hold, RoomSeen, Series, StartTold
     from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import App, Container, Request
 
@@ -92,6 +92,10 @@ class Scheduler:
 
     def starts(self) -> tuple[StartTold, ...]:
         """When it expected jobs to start that waited, for the pages of a play."""
+        return ()
+
+    def seen_rooms(self) -> tuple[RoomSeen, ...]:
+        """What it saw free on each node when it held jobs, for the pages of a play."""
         return ()
 
     def beat(self, node: int, /) -> None:

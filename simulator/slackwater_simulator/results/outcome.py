@@ -84,6 +84,15 @@ class StartTold:
 
 
 @dataclass(frozen=True, slots=True)
+class RoomSeen:
+    """What the policy's gate saw free for one more pod at a moment, node × kind: of drivers, and of tasks it lowers."""
+
+    time: float
+    drivers: NDArray[np.float64]
+    tasks: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """One policy on one workload. `deadlock` says: nothing could ever happen again though jobs were waiting."""
 
@@ -112,6 +121,7 @@ class Outcome:
     held: Containers | None = None
     holds: tuple[Hold, ...] = ()  # in the order of time; empty where nobody asked for reasons
     starts: tuple[StartTold, ...] = ()  # in the order of time; empty where nobody asked for forecasts and reasons
+    rooms: tuple[RoomSeen, ...] = ()  # in the order of time; empty where nobody asked for reasons
     one_at_a_time: bool = False  # a node runs one container: others wait there with their memory and without its cores
     refusals: Mapping[int, str] = field(default_factory=dict)  # by row in Jobs: why it was refused
 

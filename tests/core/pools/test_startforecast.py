@@ -78,7 +78,7 @@ def test_the_forecast_that_missed_least_is_taken() -> None:
     ("forecasts", "misses", "waited", "said"),
     [
         pytest.param({}, Misses({Source.PACE: EVEN}), 0.0, "nothing has started yet", id="no-forecast"),
-        pytest.param({Source.PACE: 5.0}, Misses({Source.PACE: EVEN[:4]}), 0.0, "only 4 apps like it", id="too-few"),
+        pytest.param({Source.PACE: 5.0}, Misses({Source.PACE: EVEN[:4]}), 0.0, "so far: 4", id="too-few"),
         pytest.param(
             {Source.PACE: 10.0}, Misses({Source.PACE: EVEN}), 500.0, "all but 0 of the last 99", id="outlasted"
         ),
@@ -223,3 +223,13 @@ def test_an_app_that_runs_again_under_its_name_is_judged_again() -> None:
         log.keep(["report"])
     assert [each.wait for each in log.judged] == [60.0] * 3
     assert len(log.starts["default"]) == 3
+
+
+@pytest.mark.parametrize("apps", [10, 12, 13, 30])
+def test_five_looks_at_an_app_tell_no_more_than_one(apps: int) -> None:
+    """The ends of an interval are those of one look each: else a few apps would seem to be many."""
+    once = Misses({Source.PACE: tuple(map(float, range(apps)))})
+    often = Misses({Source.PACE: tuple(float(app) for app in range(apps) for _ in range(5))})
+    alone, alike = quantiles(once)[Source.PACE], quantiles(often, alike=5)[Source.PACE]
+    assert (alike.low, alike.middle, alike.high) == (alone.low, alone.middle, alone.high)
+    assert quantiles(often)[Source.PACE].high <= alone.high

@@ -14,14 +14,14 @@ from slackwater_monitor.sources.simulated.pods import Pods
 from slackwater_monitor.sources.simulated.usage import Wants
 from slackwater_monitor.sources.views import Node, Pool, Side
 from slackwater_simulator.results.metrics import requests, small_jobs
-from slackwater_simulator.results.outcome import Hold, Outcome, StartTold, whole
+from slackwater_simulator.results.outcome import Hold, Outcome, RoomSeen, StartTold, whole
 from slackwater_simulator.results.status import DRIVER
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 KINDS = ("cpu", "memory")
 OURS = "slackwater"
-Dated = TypeVar("Dated", Hold, StartTold)
+Dated = TypeVar("Dated", Hold, StartTold, RoomSeen)
 
 
 class Play:
@@ -144,6 +144,11 @@ class Play:
     def expected(self, job: int, now: float) -> StartTold | None:
         """What was last told of when a job would start; None where nothing was."""
         return _last(self._told.get(job, []), now)
+
+    def room(self, now: float, *, driver: bool) -> Floats | None:
+        """What the gate last saw free on each node for a driver or a task; None where it did not look."""
+        seen = _last(self.outcome.rooms, now)
+        return None if seen is None else seen.drivers if driver else seen.tasks
 
     def hold(self, job: int, now: float) -> Hold | None:
         """What the gate last said of a job; None where that was before its driver started, or it said nothing."""

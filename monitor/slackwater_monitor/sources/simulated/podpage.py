@@ -8,19 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slackwater.cycle.appverdicts import WaitReason
 from slackwater.ledger.types import RoomLine
 from slackwater.resources import least
 from slackwater_monitor.sources.explanation import Explanation, in_numbers
 from slackwater_monitor.sources.simulated.apps import NAMESPACE, apps, bars, pod_name, queues
-from slackwater_monitor.sources.simulated.play import KINDS, Play
+from slackwater_monitor.sources.simulated.play import KINDS, Floats, Play
 from slackwater_monitor.sources.views import Amounts, App, Bar, Node, pool_of
 from slackwater_simulator.results.status import DRIVER
 
-SPREAD = (
-    "The room of each node below is approximate, so the gate may have seen less. A simulation keeps one estimate for "
-    "all nodes together, and this page shares it out among them."
-)
+SEEN = "The room of each node is what the gate saw when it last looked, at most ten seconds ago."
 SHOWN = 10  # nodes listed in an explanation, as the extender lists them
 
 
@@ -33,13 +29,17 @@ def explained(play: Play, name: str, now: float) -> Explanation | None:
     known = apps(play, now)
     app = next(app for app in known if app.name == play.jobs[number].id)
     queue = next(queue for queue in queues(play, known, now) if queue.name == app.queue)
-    asked, nodes = _request(play, number, found.stage), play.nodes(now)
     waits = not found.node
+    asked, nodes = _request(play, number, found.stage), play.nodes(now)
+    seen = play.room(now, driver=found.stage == "driver") if waits else None
+    if seen is not None:
+        nodes = _as_seen(play, nodes, seen)
     if waits and app.begins is None:
         app = replace(app, begins=_begins(play, number, name, now))
     here = next((node for node in nodes if node.name == found.node), None)
     best = _best(nodes, asked)
-    chosen = here or next((node for node in nodes if best and node.name == best[0]["node"]), None)
+    # Of a node as the gate saw it only the room is known, not what it was made of.
+    chosen = here or next((node for node in nodes if seen is None and best and node.name == best[0]["node"]), None)
     return Explanation(
         pod=f"{NAMESPACE}/{name}",
         sentence=_sentence(found, app),
@@ -51,8 +51,14 @@ def explained(play: Play, name: str, now: float) -> Explanation | None:
         pool=pool_of(queue.name, play.pools(now)),
         ledger={"declared": asked, "native": asked, "now": _now(nodes, best, asked) if waits else None},
         resources=in_numbers(chosen.name, _lines(play, chosen, now)) if chosen is not None else {},
-        note=SPREAD if waits and best and app.reason == WaitReason.FRAGMENTED else "",
+        note=SEEN if seen is not None else "",
     )
+
+
+def _as_seen(play: Play, nodes: list[Node], seen: Floats) -> list[Node]:
+    """The nodes with the room that the gate saw: a play knows the sum of its estimates only, and shares it out."""
+    kinds, rows = play.outcome.cluster.kinds, np.maximum(seen, 0.0).tolist()
+    return [replace(node, room=dict(zip(kinds, row, strict=True))) for node, row in zip(nodes, rows, strict=True)]
 
 
 def ledger(play: Play, name: str, now: float) -> dict[str, Any] | None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from slackwater_simulator.results.outcome import Hold, Series, StartTold
+    from slackwater_simulator.results.outcome import Hold, RoomSeen, Series, StartTold
     from slackwater_simulator.worlds.yarn.interface import World
     from slackwater_simulator.worlds.yarn.model import App, Container, Request
 
@@ -128,6 +128,10 @@ class Gated(Scheduler):
     def starts(self) -> tuple[StartTold, ...]:
         """Those of the scheduler behind the gate."""
         return self.inner.starts()
+
+    def seen_rooms(self) -> tuple[RoomSeen, ...]:
+        """Those of the scheduler behind the gate."""
+        return self.inner.seen_rooms()
 
     def beat(self, node: int, /) -> None:
         """The scheduler behind the gate decides; the world reads its flags here."""

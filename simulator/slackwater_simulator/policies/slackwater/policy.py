@@ -21,7 +21,7 @@ from slackwater_simulator.policies.charges import Charges
 from slackwater_simulator.policies.slackwater.gate import Gate
 from slackwater_simulator.policies.slackwater.options import Parts
 from slackwater_simulator.policies.slackwater.reviews import HoldReviews
-from slackwater_simulator.results.outcome import Hold, Series, StartTold
+from slackwater_simulator.results.outcome import Hold, RoomSeen, Series, StartTold
 from slackwater_simulator.results.samples import Samples
 from slackwater_simulator.results.startforecasts import written
 
@@ -131,6 +131,10 @@ class Gatekept(Scheduler):
     def starts(self) -> tuple[StartTold, ...]:
         """When they were expected to start."""
         return tuple(self.reviews.starts)
+
+    def seen_rooms(self) -> tuple[RoomSeen, ...]:
+        """What was free when apps were held."""
+        return tuple(self.reviews.rooms)
 
     # ---- rounds ---------------------------------------------------------------------------------------------------
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from slackwater.cycle.appverdicts import Verdict, WaitReason
 from slackwater.cycle.cycle import decide
 from slackwater.cycle.podline.driverbars import OWN
 from slackwater.pools.forecastlog import NOT_SEEN
-from slackwater_simulator.results.outcome import Hold, StartTold
+from slackwater_simulator.results.outcome import Hold, RoomSeen, StartTold
 
 if TYPE_CHECKING:
+    from slackwater.nodetable import NodeTable
     from slackwater_simulator.policies.slackwater.gate import Gate
 
 EVERY = 10.0  # seconds between two looks while nobody passes the gate
@@ -30,6 +33,7 @@ class HoldReviews:
     gate: Gate
     holds: list[Hold] = field(default_factory=list)
     starts: list[StartTold] = field(default_factory=list)
+    rooms: list[RoomSeen] = field(default_factory=list)
     _next: float = 0.0
     _passed: frozenset[int] = frozenset()  # apps past the gate at the last look: nobody waits behind them
     _last: dict[str, str] = field(default_factory=dict)  # the sentence last kept of each app
@@ -42,7 +46,10 @@ class HoldReviews:
         if now < self._next and passed == self._passed:
             return
         self._next, self._passed = now + EVERY, passed
-        for verdict in decide(self.gate.snapshot(now), explain=True).verdicts.values():
+        snapshot = self.gate.snapshot(now)
+        if snapshot.nodes is not None:
+            self.rooms.append(self._room(snapshot.nodes, now))
+        for verdict in decide(snapshot, explain=True).verdicts.values():
             if verdict.reason not in GOING:
                 self._note(self._named(verdict), now)
             if verdict.position and not verdict.refused:
@@ -53,6 +60,11 @@ class HoldReviews:
         verdicts = decide(self.gate.snapshot(self.gate.world.engine.now), explain=True).verdicts.values()
         return {int(verdict.app): verdict.sentence for verdict in verdicts if verdict.refused}
 
+    def _room(self, nodes: NodeTable, now: float) -> RoomSeen:
+        """What one more pod may declare on each node, by measurement and by what kube-scheduler counts."""
+        counted = nodes.native * np.array(self.gate.books.ceiling)
+        return RoomSeen(now, np.minimum(nodes.room, nodes.native), np.minimum(nodes.room, counted))
+
     def _note(self, verdict: Verdict, now: float) -> None:
         if self._last.get(verdict.app) != (sentence := verdict.sentence):
             self._last[verdict.app] = sentence
@@ -62,7 +74,7 @@ class HoldReviews:
         """Note when an app is expected to start, where forecasts are made and one of it is known or known not to be."""
         log = self.gate.forecastlog
         if self.gate.parts.forecasts and (told := log.told(app, now)) != NOT_SEEN:
-            self.starts.append(StartTold(now, int(app), told, log.error_of(app)))
+            self.starts.append(StartTold(now, int(app), told, log.error_of(app, now)))
 
     def _named(self, verdict: Verdict) -> Verdict:
         """The verdict with apps by the names of their jobs; the gate knows them by their rows."""

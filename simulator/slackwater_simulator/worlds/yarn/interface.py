@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from slackwater_simulator.engine import Engine
     from slackwater_simulator.policies.charges import Charges
-    from slackwater_simulator.results.outcome import Hold, Series, StartTold
+    from slackwater_simulator.results.outcome import Hold, RoomSeen, Series, StartTold
     from slackwater_simulator.results.recorder import Recorder
     from slackwater_simulator.workload.cluster import Cluster
     from slackwater_simulator.workload.workload import Workload
@@ -69,6 +69,10 @@ class Told(PolicyLimits, Protocol):
 
     def starts(self) -> tuple[StartTold, ...]:
         """When the policy expected jobs to start that waited."""
+        ...
+
+    def seen_rooms(self) -> tuple[RoomSeen, ...]:
+        """What the policy saw free on each node when it held jobs."""
         ...
 
 

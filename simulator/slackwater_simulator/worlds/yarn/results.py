@@ -57,6 +57,7 @@ def gather(world: World, policy: str) -> Outcome:
         held=_held(world) if stuck else None,
         holds=world.scheduler.holds(),
         starts=world.scheduler.starts(),
+        rooms=world.scheduler.seen_rooms(),
         refusals=world.masters.refusals.sentences,
     )
 
