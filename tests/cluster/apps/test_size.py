@@ -179,9 +179,11 @@ def test_thousands_of_groups_of_as_many_kinds_are_added_up_in_no_time() -> None:
     ]
     groups = [{"replicas": 2, "template": {"spec": {"containers": [each]}}} for each in containers]
     rule = next(row.size for row in builtin().frameworks if row.name == "ray")
+    assert rule is not None
     began = process_time()
     size = from_object(rule, {"spec": {"workerGroupSpecs": groups}})
     assert process_time() - began < 1.0
+    assert size is not None
     assert (size.tasks, size.request["cpu"]) == (2000, 1.0)
     assert len(size.request) < 20
 

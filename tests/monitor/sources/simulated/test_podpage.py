@@ -34,6 +34,7 @@ def test_a_pod_that_waits_is_shown_the_room_that_the_gate_saw(played: Outcome) -
     waits = next(hold.time for hold in played.holds if hold.job == 7) + 0.01
     found = explained(play, "j7-driver", waits)
     assert found is not None
+    assert found.ledger is not None
     assert found.waits
     assert found.ledger["now"]["fitting"] == 0
     assert found.resources == {}
