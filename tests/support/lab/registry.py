@@ -15,7 +15,7 @@ import yaml
 
 from slackwater.errors import Unavailable
 from slackwater_lab.processes.waiting import until
-from slackwater_lab.programs.artefacts import helm
+from slackwater_lab.programs.artefacts import helm as release_helm
 from slackwater_lab.programs.build import binary
 from slackwater_lab.programs.programs import program
 from support.lab.chart import ROOT
@@ -61,7 +61,7 @@ def push_chart(folder: Path, address: str) -> str:
     """What the workflow's step says that pushes dist/chart of a folder; only the registry is another, ours."""
     with tempfile.TemporaryDirectory() as place:
         plain = Path(place, "helm")
-        plain.write_text(f'#!/bin/sh\nexec {helm()} "$@" --plain-http\n', encoding="utf-8")
+        plain.write_text(f'#!/bin/sh\nexec {release_helm()} "$@" --plain-http\n', encoding="utf-8")
         plain.chmod(0o755)
         environment = {
             "PATH": f"{place}:{os.environ['PATH']}",
