@@ -1,7 +1,6 @@
-"""A release on a real kubelet: image and chart come from a registry; containers, probes and certificates are real.
+"""The image runs on a real kubelet under the chart: real containers and probes, the chart's accounts and certificates.
 
 Needs root and an archive of the image (docker-archive, named slackwater:VERSION): SLACKWATER_IMAGE=/path/to/it.tar.
-It is pushed to a registry on this machine, and so is the chart, packaged as a release packages it.
 What a cluster's network would bring is replaced: names of Services stand in /etc/hosts, and the API server is
 reached through a door on the lab's bridge, because there is no kube-proxy and no cluster DNS.
 """
@@ -9,17 +8,13 @@ reached through a door on the lab's bridge, because there is no kube-proxy and n
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from slackwater import __version__
-from slackwater_lab.programs.artefacts import chart
-from support.lab.chart import NAMESPACE, call
-from support.lab.registry import OWNER, crane, push_chart, registry
+from support.lab.chart import CHART, NAMESPACE, call
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
@@ -32,7 +27,7 @@ PLACE = "nodeSelector.slackwater\\.io/lab-node=real"
 
 @pytest.fixture(scope="module")
 def real() -> Iterator[Any]:
-    """A lab with one real node that has the stock scheduler's image."""
+    """A lab with one real node that has our image, and the stock scheduler's."""
     if not ARCHIVE:
         pytest.skip("SLACKWATER_IMAGE names no archive of the image")
     labs = pytest.importorskip("slackwater_lab.lab", reason="the lab is not installed here")
@@ -40,6 +35,7 @@ def real() -> Iterator[Any]:
     if problems := realnodes.obstacles():
         pytest.skip("; ".join(problems))
     with labs.Lab.start("chart-image", parts=["kwok", "scheduler"], nodes=2, real_nodes=1) as lab:
+        load(lab, Path(ARCHIVE))
         load(lab, stock_scheduler(lab.site.folder / "real" / "images" / "kube-scheduler.tar"))
         yield lab
 
@@ -64,20 +60,7 @@ def stock_scheduler(path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where the chart of a release is, which names its image."""
-    folder = tmp_path_factory.mktemp("release")
-    (folder / "dist" / "chart").mkdir(parents=True)
-    with registry(tmp_path_factory.mktemp("registry")) as address:
-        image = f"{address}/{OWNER.lower()}/slackwater"
-        subprocess.run([crane(), "push", ARCHIVE, f"{image}:{__version__}"], check=True, capture_output=True)
-        chart(folder / "dist" / "chart", image)
-        push_chart(folder, address)
-        yield f"oci://{address}/{OWNER.lower()}/charts/slackwater"
-
-
-@pytest.fixture(scope="module")
-def running(real: Any, published: str) -> Iterator[Any]:
+def running(real: Any) -> Iterator[Any]:
     """The chart on that node, all its Deployments available."""
     from slackwater_lab.nodes import network  # noqa: PLC0415
     from support.lab.forwarding import Door  # noqa: PLC0415
@@ -85,11 +68,10 @@ def running(real: Any, published: str) -> Iterator[Any]:
 
     gateway = network.of(real.site.ports).gateway
     options = [f"--set={part}.{PLACE}" for part in ("extender", "operator", "scheduler")]
-    options += ["--set=scheduler.image.pullPolicy=Never,policy.spec.mode=enforce", "--no-hooks"]
+    options += ["--set=image.pullPolicy=Never,scheduler.image.pullPolicy=Never,policy.spec.mode=enforce", "--no-hooks"]
     where = ("--namespace", NAMESPACE, "--kubeconfig", str(real.site.kubeconfig))
     with Door(gateway, ("127.0.0.1", real.site.ports["apiserver"])) as door, Kube(real.site) as kube:
-        line = ("install", "slackwater", published, "--version", __version__, "--plain-http")
-        done = call(*line, *where, "--create-namespace", *options, seconds=120)
+        done = call("install", "slackwater", str(CHART), *where, "--create-namespace", *options, seconds=120)
         assert done.returncode == 0, done.stderr
         connect(kube, "extender", {"kubernetes.default.svc": gateway}, door.port)
         available(kube, "extender")
@@ -150,14 +132,6 @@ def test_all_programs_run_as_nobody_in_particular(running: Any) -> None:
         assert pod["spec"]["nodeName"] == "real-1"
         assert pod["spec"]["securityContext"]["runAsUser"] == 65532
         assert [each["restartCount"] for each in pod["status"]["containerStatuses"]] == [0]
-
-
-def test_our_programs_run_the_image_of_the_registry(running: Any) -> None:
-    """The kubelet pulled what the chart names, and nobody had to name it."""
-    images = [each["image"] for pod in running.get(PODS).body["items"] for each in pod["status"]["containerStatuses"]]
-    pulled = [image for image in images if image.startswith("127.0.0.1:")]
-    assert len(pulled) == 3
-    assert {image.partition("/")[2] for image in pulled} == {f"{OWNER.lower()}/slackwater:{__version__}"}
 
 
 def test_a_task_is_gated_shrunk_released_and_placed(running: Any) -> None:
