@@ -77,7 +77,7 @@ CHOSEN = {
     "pictures/dashboard.png": ("overview", "desk", 905),
     "monitor/overview.png": ("overview", "desk", 1180),
     "monitor/side-by-side.png": ("nine", "desk", 1180),
-    "monitor/pod.png": ("start", "desk", 1300),
+    "monitor/pod.png": ("pod", "desk", 1080),
     "monitor/node-dark.png": ("node", "dark", 760),
     "monitor/phone.png": ("overview", "phone", 844),
 }

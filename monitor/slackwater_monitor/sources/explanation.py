@@ -16,7 +16,7 @@ from slackwater_cluster.api.paths import api_path, custom_path
 from slackwater_cluster.apps.listing import listed_pods
 from slackwater_monitor.sources import decoding
 from slackwater_monitor.sources.answers import about_node, about_pod
-from slackwater_monitor.sources.views import App, Pool, Queue, pool_of
+from slackwater_monitor.sources.views import Amounts, App, Pool, Queue, pool_of
 from slackwater_simulator.charts.amounts import amount
 
 
@@ -37,6 +37,7 @@ class Explanation:
     ledger: dict[str, Any] | None = None  # what the extender says
     resources: dict[str, str] = field(default_factory=dict)  # the node's arithmetic by kind
     problems: list[str] = field(default_factory=list)
+    rooms: Mapping[str, Amounts] = field(default_factory=dict)  # of nodes whose room the gate saw otherwise than now
     note: str = ""  # what a reader should know of the nodes beside the reason, where they are not the gate's own
 
     @property

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from slackwater.cycle.appverdicts import WaitReason
 from slackwater.ledger.types import RoomLine
 from slackwater.resources import least
 from slackwater_monitor.sources.explanation import Explanation, in_numbers
@@ -17,6 +18,10 @@ from slackwater_monitor.sources.views import Amounts, App, Bar, Node, pool_of
 from slackwater_simulator.results.status import DRIVER
 
 SEEN = "The room of each node is what the gate saw when it last looked, at most ten seconds ago."
+SHARED_OUT = (
+    "The room of each node is approximate: a node may show room here that the gate did not see. "
+    "This play keeps one estimate for all nodes together, and the page shares it out among them."
+)
 SHOWN = 10  # nodes listed in an explanation, as the extender lists them
 
 
@@ -51,8 +56,15 @@ def explained(play: Play, name: str, now: float) -> Explanation | None:
         pool=pool_of(queue.name, play.pools(now)),
         ledger={"declared": asked, "native": asked, "now": _now(nodes, best, asked) if waits else None},
         resources=in_numbers(chosen.name, _lines(play, chosen, now)) if chosen is not None else {},
-        note=SEEN if seen is not None else "",
+        rooms={node.name: node.room for node in nodes} if seen is not None else {},
+        note=_note(app, seen=seen is not None, fits=waits and bool(best)),
     )
+
+
+def _note(app: App, *, seen: bool, fits: bool) -> str:
+    if seen:
+        return SEEN
+    return SHARED_OUT if fits and app.reason == WaitReason.FRAGMENTED else ""
 
 
 def _as_seen(play: Play, nodes: list[Node], seen: Floats) -> list[Node]:

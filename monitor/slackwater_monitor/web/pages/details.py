@@ -83,9 +83,10 @@ def _rooms(found: Explanation, seen: Snapshot, asked: Amounts) -> list[Values]:
     """
     now = (found.ledger or {}).get("now") or {}
     best = {each["node"]: each["score"] for each in now.get("best") or ()}
-    known = [node for node in seen.nodes if node.name in best or not _cut(now)]
+    nodes = [replace(node, room=found.rooms.get(node.name, node.room)) for node in seen.nodes]
+    known = [node for node in nodes if node.name in best or not _cut(now)]
     ordered = sorted(known, key=lambda node: (node.name not in best, -node.room.get("cpu", 0.0), node.name))
-    most = {kind: max((node.room.get(kind, 0.0) for node in seen.nodes), default=0.0) for kind, _ in KINDS}
+    most = {kind: max((node.room.get(kind, 0.0) for node in nodes), default=0.0) for kind, _ in KINDS}
     return [
         {
             "node": node,

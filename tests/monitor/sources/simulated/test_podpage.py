@@ -41,6 +41,7 @@ def test_a_pod_that_waits_is_shown_the_room_that_the_gate_saw(played: Outcome) -
     pages = dashboard(Replay(play.outcome), Settings()).test_client()
     text = pages.get(f"/pods/simulated/j7-driver?t={waits}").text
     assert "0 of the 2 nodes it can use would serve it" in text
+    assert text.count("""class="fine">0.25 cores<""") == 2, "the bars are of that room, too"
     assert "what the gate saw when it last looked" in text
     assert "How the room comes about" not in text
 
