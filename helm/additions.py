@@ -22,6 +22,7 @@ PATHS = (
     "prometheus.jobs",
     "prometheus.matchers",
     "runAsUser",
+    "scheduler.featureGates",
     "tls.existing.webhookAuthority",
     "tls.existing.webhookSecret",
     "watchdog",
