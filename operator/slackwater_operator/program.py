@@ -149,7 +149,7 @@ class Program:
             reporter=ResourceStatusWriter(session, self.cache, clock, settings.track_seconds),
             stalls=StallKeeper(self.cache, clock),
             relief=PressureRelief(self.cache, writer, announcer, self.metrics, clock),
-            gates=GateKeeper(session, self.cache, self.metrics, clock, settings.open_nodes, settings.open_floods),
+            gates=GateKeeper(session, self.cache, self.metrics, clock, settings.open_nodes),
             settings=settings,
             metrics=self.metrics,
             clock=clock,

@@ -80,11 +80,7 @@ class Settings(BaseSettings):
         default=100,
         ge=0,
         description="From so many nodes on new tasks come without a gate while nobody waits and half of the cluster is "
-        "free: two writes less for each. Below, the API server has time enough, but in a flood.",
-    )
-    open_floods: bool = Field(
-        default=True,
-        description="The same in smaller clusters, while the window of releases is full of pods that all have room.",
+        "free: two writes less for each. Below, the API server has time enough.",
     )
     retry: float = Field(default=2.0, gt=0, description="Seconds before a pod that found no node is asked about again.")
 

@@ -66,9 +66,6 @@ BOUNDS = HERE / "lab.toml"
 UNGATE = {"spec": {"schedulingGates": [{"$patch": "delete", "name": "slackwater.io/admission"}]}}
 PATIENCE = 600.0
 NEVER = 10**6  # nodes: no lab has so many
-# An operator that holds every task, and one that opens the gate.
-SHUT = {"OPEN_NODES": str(NEVER), "OPEN_FLOODS": "false"}
-OPEN = {"OPEN_NODES": "100", "OPEN_FLOODS": "true"}
 
 
 @dataclass
@@ -140,12 +137,12 @@ class Bench:
         """The whole path with an operator that holds every task, or opens the gate."""
         if contender == PLAIN:
             return await self.whole(PLAIN)
-        return await self._whole_with(**(SHUT if contender == HELD else OPEN))
+        return await self._whole_with(OPEN_NODES=str(NEVER if contender == HELD else 100))
 
     async def paced(self, contender: str) -> Run:
         """Pods at an even pace, with the same two operators."""
         if contender != PLAIN:
-            await self._operator_with(**(SHUT if contender == HELD else OPEN))
+            await self._operator_with(OPEN_NODES=str(NEVER if contender == HELD else 100))
         scheduler = PLAIN if contender == PLAIN else OURS
         async with self._watched(scheduler) as (path, crowd):
             before, began = costs(self.lab), time.monotonic()
@@ -311,7 +308,7 @@ def measure(part: str, asked: argparse.Namespace) -> Runs:
     if part not in ("gate", "paced"):  # all pods may be on their way at once: here the scheduler is what is measured
         os.environ["SLACKWATER_OPERATOR_WINDOW"] = str(10 * asked.pods)
     if part not in FOLLOWING:
-        os.environ.update({f"SLACKWATER_OPERATOR_{name}": text for name, text in SHUT.items()})
+        os.environ["SLACKWATER_OPERATOR_OPEN_NODES"] = str(NEVER)
     with Lab(open_site(f"bench-{part}"), plan) as lab:
         lab.up()
         with suppress(Told):

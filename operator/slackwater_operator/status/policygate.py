@@ -8,7 +8,7 @@ from functools import partial
 
 import structlog
 
-from slackwater.cycle.podline.opengate import REST, floods, may_open
+from slackwater.cycle.podline.opengate import REST, may_open
 from slackwater.errors import Unavailable
 from slackwater_cluster.api.contenttypes import MERGE
 from slackwater_cluster.api.paths import custom_path
@@ -36,11 +36,9 @@ class GateKeeper:
     metrics: Metrics
     clock: Callable[[], float]
     lines: WriteLines = field(default_factory=WriteLines, kw_only=True)  # one for each policy
-    nodes: int  # clusters of fewer nodes open their gates in a flood only …
-    floods: bool = True  # … or never
+    nodes: int  # clusters of fewer nodes keep their gates closed
     _is_open: bool = False
     _closed: float = field(default=float("-inf"), init=False)  # when somebody last had to wait
-    _flooded: float = field(default=float("-inf"), init=False)  # when the window was last what pods waited for
     _written: dict[str, tuple[bool, float]] = field(default_factory=dict, init=False)  # by policy: what, and when
 
     async def look(self, result: RoundResult | None, *, answered: bool) -> None:
@@ -52,15 +50,13 @@ class GateKeeper:
         await self.lines.settle()
 
     def _may_open(self, result: RoundResult) -> bool:
-        snapshot, now = result.snapshot, self.clock()
+        table = result.snapshot.nodes
+        if table is None or len(table) < self.nodes:
+            return False
         released = {each.uid for each in result.round.releases}
-        if floods(snapshot, released, is_open=self._is_open):
-            self._flooded = now
-        if not may_open(snapshot, released, result.round.verdicts, is_open=self._is_open):
-            self._closed = now
-        large = snapshot.nodes is not None and len(snapshot.nodes) >= self.nodes
-        flooded = self.floods and now - self._flooded < REST
-        return now - self._closed >= REST and (large or flooded)
+        if not may_open(result.snapshot, released, is_open=self._is_open):
+            self._closed = self.clock()
+        return self.clock() - self._closed >= REST
 
     def _admits(self, policy: str) -> bool:
         """Whether a policy wants no more of a release than that it happens: no learned requests, no narrow queue."""

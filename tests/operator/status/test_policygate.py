@@ -50,20 +50,6 @@ def test_a_small_cluster_keeps_it_closed() -> None:
     assert turned(world) == []
 
 
-def test_a_small_cluster_opens_it_in_a_flood_for_as_long_as_that_lasts() -> None:
-    """Pods that would wait for our own writes alone come without a gate, until ten seconds after the last of them."""
-    world, loop = made(open_nodes=3)
-    world.cache.window = 2
-    tasks = [world.create(f"t{number}", app="etl", cpu=0.5) for number in range(6)]
-    watched(loop, world)
-    assert turned(world) == [True]
-    world.finish(*(task.uid for task in tasks))
-    watched(loop, world, 8)
-    assert turned(world) == [True]
-    watched(loop, world, 6)
-    assert turned(world) == [True, False]
-
-
 def test_it_closes_at_once_and_opens_after_a_while() -> None:
     """Somebody had to wait: the gate stays closed for ten seconds after that."""
     world, loop = made()

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from slackwater.cycle.appverdicts import Verdict, WaitReason
-from slackwater.cycle.podline.opengate import floods, may_open
+from slackwater.cycle.podline.opengate import may_open
 from slackwater.cycle.snapshot import App, PodGroup, Queue, Snapshot
 from slackwater.nodetable import NodeTable
 from slackwater.resources import Resources
@@ -46,44 +45,6 @@ def test_somebody_who_waits_closes_it() -> None:
     waiting = seen(app(held=("a", "b")))
     assert not may_open(waiting, {"a"}, is_open=True)
     assert may_open(waiting, {"a", "b"}, is_open=True)
-
-
-def flood(held: int, gone: int, reason: WaitReason = WaitReason.WINDOW, left: float = 16, window: int = 4) -> bool:
-    """Whether it may open after a round that released some of an app's held pods, and said this of the app."""
-    pods = tuple(f"p{number}" for number in range(held))
-    snapshot = seen(app(held=pods), table=nodes((left, 64), (left, 64)), window=window)
-    return may_open(snapshot, {*pods[:gone]}, {"team/etl": Verdict("team/etl", reason, {})}, is_open=False)
-
-
-def test_whoever_waits_for_a_place_of_the_full_window_waits_for_our_writes_alone() -> None:
-    """There is room for all of them, and nothing to order. Of an app of which some go the rest waits as well."""
-    assert flood(held=10, gone=4)
-    assert flood(held=10, gone=4, reason=WaitReason.RELEASED)
-
-
-def test_whoever_waits_for_something_else_in_a_flood_closes_it() -> None:
-    """For room, for its owner's bound, or for a node that is large enough while others have half of all free."""
-    assert not flood(held=10, gone=4, reason=WaitReason.POOL)
-    assert not flood(held=10, gone=3)  # the window still had a place
-    large = App("team/sort", "team", 0.0, (PodGroup("t", Role.TASK, Resources(cpu=12.0, memory=1.0), held=("a", "b")),))
-    said = {"team/sort": Verdict("team/sort", WaitReason.WINDOW, {})}
-    full = seen(large, table=nodes(*[(11, 64)] * 8), window=1)
-    assert not may_open(full, {"a"}, said, is_open=False)
-    assert may_open(replace(full, nodes=nodes(*[(13, 64)] * 8)), {"a"}, said, is_open=False)
-
-
-def test_what_is_held_is_not_free() -> None:
-    """It will take its room: sixteen cores of thirty-two at most."""
-    assert flood(held=16, gone=4)
-    assert not flood(held=17, gone=4)
-
-
-def test_a_flood_fills_the_window_and_ends_at_a_quarter_of_it() -> None:
-    """So that it does not flutter."""
-    assert not floods(seen(app(released=7), window=10), {"a", "b"}, is_open=False)
-    assert floods(seen(app(released=8), window=10), {"a", "b"}, is_open=False)
-    assert floods(seen(app(released=3), window=10), (), is_open=True)
-    assert not floods(seen(app(released=2), window=10), (), is_open=True)
 
 
 @pytest.mark.parametrize(
