@@ -45,6 +45,9 @@ TASK_MEMORY: Final = "slackwater.io/task-memory"
 PAUSE: Final = "slackwater.io/pause"
 # Written by the operator on held pods: the class of the reason, never a number (a number would change too often).
 REASON: Final = "slackwater.io/reason"
+# On the operator's Lease: when it was last renewed by a leader whose release loop turned; NEVER before the first turn.
+TURNED: Final = "slackwater.io/turned"
+NEVER: Final = "never"
 
 # Who says one of these asks for more than room: its pods are held even while the gate is open for tasks.
 ALWAYS_HELD: Final = (GANG, PARENTS, DAG, PAUSE)

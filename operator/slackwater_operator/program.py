@@ -53,6 +53,7 @@ FIRST_ROUND = 240.0
 # … and for which one of our definitions may be missing at a start before that means that it was deleted. A leader that
 # waited for it would hold the Lease and release nothing, for ever: the watchdog sees an operator that lives.
 MISSING = 30.0
+TELL = 1.0  # seconds between two looks at whether the loop turns
 CONFIGURING = ("SlackPolicy", "AdmissionQueue", "ReservationPool")
 
 
@@ -107,6 +108,7 @@ class Program:
                 group.create_task(reflect(self._reflectors(session)), name="watches")
                 group.create_task(self._work(self.cycle), name="loop")
                 group.create_task(_until_lost(lost), name="lease")
+                group.create_task(self._tell_turns(election), name="turns")
 
     @property
     def healthy(self) -> bool:
@@ -115,6 +117,13 @@ class Program:
             return True
         last = self.cycle.beat or self.leads_since + FIRST_ROUND
         return self.clock() - last < 60 + self.settings.idle_period
+
+    async def _tell_turns(self, election: Election) -> None:
+        """Say on the Lease that the loop turns, for the watchdog: whoever leads and releases nothing is no leader."""
+        while True:
+            if self.cycle is not None and self.cycle.beat and self.healthy:
+                election.turned()
+            await asyncio.sleep(TELL)
 
     async def _work(self, cycle: ReleaseLoop) -> None:
         garbage.expect_many()

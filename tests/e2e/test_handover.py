@@ -2,9 +2,11 @@
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from slackwater_cluster import names
 from slackwater_lab.controlplane.services import OPERATORS
 from slackwater_lab.nodes.simulated import Shape
 from slackwater_lab.processes.stealtime import Stopwatch
@@ -37,9 +39,24 @@ def _longest_pause(ground: Ground, seconds: float) -> float:
 
 
 def _leader(arena: Field) -> str:
+    return str(_lease(arena).get("spec", {}).get("holderIdentity") or "")
+
+
+def _lease(arena: Field) -> dict[str, Any]:
     leases = arena.api.get(LEASES) or {"items": []}
-    found = {each["metadata"]["name"]: each["spec"].get("holderIdentity") or "" for each in leases["items"]}
-    return str(found.get("slackwater-operator", ""))
+    return next((each for each in leases["items"] if each["metadata"]["name"] == "slackwater-operator"), {})
+
+
+def _turned(arena: Field) -> str:
+    """When the leader's release loop last turned, as the Lease says."""
+    return str(_lease(arena).get("metadata", {}).get("annotations", {}).get(names.TURNED, ""))
+
+
+def test_the_lease_says_when_the_loop_of_its_leader_turned(arena: Field) -> None:
+    """The watchdog goes by it: whoever leads and releases nothing is no leader."""
+    until("the loop turns", lambda: _turned(arena) not in ("", names.NEVER), 60, 0.5)
+    before = _turned(arena)
+    until("it goes on turning", lambda: _turned(arena) > before, 15, 0.5)
 
 
 def test_after_all_operators_were_killed_new_ones_go_on_within_fifteen_seconds(arena: Field, tell: Tell) -> None:

@@ -4,6 +4,8 @@
     not renewed for a lease       another replica takes it, and lets writes that are still on their way settle
     told to stop                  it gives the Lease back, so that the next one leads within a second
     an answer that is no Lease    one attempt that failed, as without an answer
+    its release loop turns        each renewal says so on the Lease: a leader that cannot even list is no leader for the
+                                  watchdog, however often it is started again
 
 A leader that loses its Lease ends its process: whatever it was about to write must not be written. So does a follower
 whose election ended: it could never lead.
@@ -30,6 +32,7 @@ from kubernetes.leaderelection import electionconfig, leaderelection
 from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
 
 from slackwater.errors import Unavailable
+from slackwater_cluster import names
 from slackwater_operator.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -41,6 +44,8 @@ RENEWAL = 1
 SPARE = 2
 # Seconds in which writes of a leader that did not resign may still arrive. Room it reserved stays reserved for longer.
 SETTLE = 2.0
+# Seconds for which a release loop that turned counts as turning.
+TURNING = 10.0
 
 
 def identity(settings: Settings) -> str:
@@ -79,6 +84,11 @@ class Election:
         if self.settings.lead_alone:
             return True
         return self._attempts is not None and self._attempts.age() < self.settings.lease_seconds
+
+    def turned(self) -> None:
+        """The release loop turns: the next renewals say so."""
+        if self._attempts is not None:
+            self._attempts.turned()
 
     def resign(self) -> None:
         """Give the Lease back, if we have it: nobody need wait until it is over."""
@@ -151,6 +161,7 @@ class Attempts:
         self._lock = threading.Lock()
         self._resigned = False
         self._renewed: float | None = None  # when the last renewal that was answered had been sent
+        self._turned = -TURNING  # when the release loop was last known to turn
         self._holder, self._previous = "", ""  # as the Lease says, and who was that before
         self.before = ""  # who held the Lease when it became ours; "": nobody, or somebody who gave it back
 
@@ -161,9 +172,22 @@ class Attempts:
             with self._lock:
                 if self._resigned:
                     raise ApiException(status=0, reason="resigned")
+                if name == "replace_namespaced_lease":
+                    self._say(named["body"])
                 return self._observed(name, self._clock(), self._asked(call, *words, **named))
 
         return attempt
+
+    def turned(self) -> None:
+        """The release loop turns."""
+        self._turned = self._clock()
+
+    def _say(self, lease: Any) -> None:
+        """Write on a Lease that is renewed when the release loop was last known to turn."""
+        said = dict(lease.metadata.annotations or {})
+        if self._clock() - self._turned < TURNING:
+            said[names.TURNED] = str(lease.spec.renew_time)
+        lease.metadata.annotations = {names.TURNED: names.NEVER, **said}
 
     def age(self) -> float:
         """Seconds since the last renewal was sent; infinite before the first."""

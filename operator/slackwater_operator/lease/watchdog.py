@@ -2,7 +2,8 @@
 
 It runs outside our namespace, and needs nothing of ours.
 
-    the Lease of the operator is renewed     pods are held, as policies say
+    the Lease of the operator is renewed,    pods are held, as policies say
+    by a leader whose release loop turns
     not renewed for `patience` seconds       new pods are not held any more; held ones are let go, `rate` a second,
                                              oldest first, and none waits for the write of another
     renewed again                            pods are held again
@@ -144,13 +145,18 @@ class Watchdog:
             self.lease.silent = self.settings.patience
 
     async def _renewed(self) -> str:
-        """When the Lease was last renewed; "" where it is gone, or nobody holds it. A refusal says neither."""
+        """When the Lease was last renewed by a leader that turns; "" where it is gone, or nobody holds it.
+
+        A refusal says neither. Earlier operators do not say whether they turn: every renewal of theirs counts.
+        """
         path = api_path("leases", LEASE, group="coordination.k8s.io", namespace=self.settings.namespace)
         answer = await self._get(path)
         if not answer.ok and answer.status != 404:
             raise Unavailable(answer.message())
-        spec = answer.json().get("spec") or {} if answer.ok else {}
-        return str(spec.get("renewTime") or "") if spec.get("holderIdentity") else ""
+        lease = answer.json() if answer.ok else {}
+        spec, said = lease.get("spec") or {}, (lease.get("metadata") or {}).get("annotations") or {}
+        turned = said.get(names.TURNED) or spec.get("renewTime") or ""
+        return str(turned) if spec.get("holderIdentity") else ""
 
     async def _switch(self, *, on: bool) -> None:
         """Let the admission policy hold pods, or not. Written only where it is not so already."""

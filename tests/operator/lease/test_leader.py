@@ -28,6 +28,7 @@ from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
 from urllib3.exceptions import MaxRetryError, ReadTimeoutError
 
 from slackwater.errors import Unavailable
+from slackwater_cluster import names
 from slackwater_operator.lease.leader import LEASE, SETTLE, Attempts, Election
 from slackwater_operator.settings import Settings
 
@@ -189,6 +190,22 @@ def test_the_right_to_write_ends_with_the_lease() -> None:
     assert election.holds()
     now[0] += election.settings.lease_seconds
     assert not election.holds()
+
+
+def test_a_renewal_says_when_the_loop_last_turned() -> None:
+    """And for as long as it does not turn, what an earlier leader said stays: its silence goes on."""
+    now, leases = [100.0], Leases()
+    leases.hold("me", ago=0)
+    attempts = Attempts(leases, 5.0, lambda: now[0])
+    said = list[str]()
+    for turns in (False, True, False, False):
+        if turns:
+            attempts.turned()
+        lease = attempts.read_namespaced_lease()
+        lease.spec.renew_time = datetime.fromtimestamp(now[0], UTC)
+        said.append(attempts.replace_namespaced_lease(body=lease).metadata.annotations[names.TURNED])
+        now[0] += 6.0
+    assert said == [names.NEVER, *(str(datetime.fromtimestamp(at, UTC)) for at in (106, 112, 112))]
 
 
 def test_after_it_resigned_nobody_renews_in_its_name() -> None:

@@ -95,6 +95,22 @@ def test_a_lease_that_may_not_be_read_is_no_dead_operator(status: int) -> None:
     assert not scene.server.switched
 
 
+@pytest.mark.parametrize("turned", [names.NEVER, "7"], ids=["it never turned", "it turns no more"])
+def test_a_leader_whose_loop_does_not_turn_is_no_leader(turned: str) -> None:
+    """It renews the Lease all the same, and is started again and again: nobody would ever be let go."""
+    scene = Scene()
+    scene.server.turned = turned
+    scene.server.hold("p", "2026-01-01T00:00:00Z")
+    for number in range(30):
+        scene.server.renewed = str(number)
+        scene.look()
+    assert scene.server.freed == ["p"]
+    assert scene.server.subjects == []
+    scene.server.turned = "8"
+    scene.look()
+    assert scene.server.subjects == [holder("slackwater-system")]
+
+
 @pytest.mark.parametrize("lease", ["1", None], ids=["not renewed", "deleted with its namespace"])
 def test_without_a_leader_pods_are_let_go_after_the_patience(lease: str | None) -> None:
     """Not before it, whatever the Lease looks like; then the switch goes first."""

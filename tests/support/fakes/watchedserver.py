@@ -20,6 +20,7 @@ class WatchedServer:
 
     def __init__(self) -> None:
         self.renewed: str | None = "1"
+        self.turned: str | None = None  # when the leader's loop last turned, as the Lease says; None: it does not say
         self.subjects: list[Any] = [holder("slackwater-system")]
         self.pods: dict[str, dict[str, Any]] = {}
         self.freed: list[str] = []
@@ -51,7 +52,8 @@ class WatchedServer:
                 return Answer(self.forbidden, b'{"message": "may not get leases"}')
             if self.renewed is None:
                 return Answer(404, b"{}")
-            return self._said({"spec": {"holderIdentity": "a", "renewTime": self.renewed}})
+            noted = {"annotations": {names.TURNED: self.turned}} if self.turned is not None else {}
+            return self._said({"metadata": noted, "spec": {"holderIdentity": "a", "renewTime": self.renewed}})
         if path == SWITCH:
             return self._said({"subjects": self.subjects})
         assert path == "/api/v1/pods"
