@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TypeVar, cast
 
+from slackwater.resources import CPU, MEMORY
 from slackwater_cluster import names
 from slackwater_cluster.api.paths import segment
 from slackwater_cluster.objects import wire as shapes
@@ -33,6 +34,10 @@ _LOW = "The node was low on resource: "  # how a kubelet begins to say why it ev
 _LONGEST_NAME = 63  # of a resource that such words name
 _NODE_CRITICAL = "system-node-critical"  # kubelets set such pods' oom_score_adj as that of Guaranteed ones
 _NONE: Mapping[str, str] = {}
+# Kinds of resources that one node counts with, beside those that every node has; of more the first by name. Each kind
+# is a column of all nodes, and whoever has a kubelet's token writes what its node offers.
+MOST_OFFERED = 64
+_EVERYWHERE = frozenset({CPU, MEMORY, "ephemeral-storage", "pods"})
 
 
 def pod(wire: shapes.Pod, labels: Keep | None = None, offered: Set[str] = NO_KINDS) -> PodRecord:
@@ -95,14 +100,22 @@ def node(wire: shapes.Node) -> NodeRecord:
         version=meta.resource_version,
         labels=interned(meta.labels),
         annotations=kept(meta.annotations),
-        capacity=resources({kind: str(value) for kind, value in (status.capacity or {}).items()}),
-        allocatable=resources({kind: str(value) for kind, value in (status.allocatable or {}).items()}),
+        capacity=resources(_offered(status.capacity or {})),
+        allocatable=resources(_offered(status.allocatable or {})),
         ready=ready is not None and ready.status == "True",
         cordoned=bool(spec.unschedulable),
         taints=_share(tuple((taint.key, taint.value or "", taint.effect) for taint in spec.taints or ())),
         addresses=tuple(each.address for each in status.addresses or ()),
         created=_unix(meta.creation_timestamp),
     )
+
+
+def _offered(quantities: Mapping[str, str | int | float]) -> Mapping[str, str]:
+    """What of a node's resources counts."""
+    kinds: Iterable[str] = quantities
+    if len(quantities) > MOST_OFFERED:
+        kinds = [*(_EVERYWHERE & quantities.keys()), *sorted(quantities.keys() - _EVERYWHERE)[:MOST_OFFERED]]
+    return {kind: str(quantities[kind]) for kind in kinds}
 
 
 def namespace(wire: shapes.Bare) -> NamespaceRecord:

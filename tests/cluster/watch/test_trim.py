@@ -108,6 +108,16 @@ def test_node_is_open_when_ready_and_not_cordoned(ready: bool, spec: dict[str, A
     assert record.allocatable["cpu"] == 16
 
 
+def test_a_node_counts_with_its_first_kinds_by_name_and_always_with_the_usual_ones() -> None:
+    """Whoever has a kubelet's token may write thousands, and each is a column of all nodes."""
+    made_up = {f"made/up-{number:04}": "1" for number in range(2000)}
+    status = {"allocatable": made_up | {"cpu": "16", "pods": "110"}, "capacity": made_up | {"memory": "64Gi"}}
+    record = trim.node(msgspec.convert({"metadata": {"name": "n"}, "status": status}, shapes.Node))
+    first = {f"made/up-{number:04}" for number in range(trim.MOST_OFFERED)}
+    assert set(record.allocatable) == {"cpu", "pods", *first}
+    assert set(record.capacity) == {"memory", *first}
+
+
 @pytest.mark.parametrize(
     ("fields", "last"),
     [
