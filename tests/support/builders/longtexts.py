@@ -33,10 +33,15 @@ def _again(rng: Random, unit: str, length: int) -> str:
 
 
 def in_one_place(rng: Random, bodies: Sequence[dict[str, Any]], turn: int, keys: Sequence[str] = ()) -> None:
-    """Each of the objects gets another text there: every unit, as short as a label or a name, and now and then long."""
+    """Each of the objects gets another text there: every unit, as short as a label or a name, and now and then long.
+
+    One that is of another form, and has no such place, stays as it is.
+    """
     places = _places(bodies[0], keys)
-    *steps, last = places[turn % len(places)]
+    place = *steps, last = places[turn % len(places)]
     for number, body in enumerate(bodies, rng.randrange(len(UNITS))):
+        if place not in _places(body, keys):
+            continue
         value: Any = body
         for step in steps:
             value = value[step]
